@@ -1,0 +1,35 @@
+# The two commands of the README. Each sets up what it needs in .venv, from a fresh clone.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: reproduce test clean
+
+reproduce: $(VENV)/.installed ## Train three arms on Goal2D and draw their curves: about five minutes on two cores
+	rm -rf results/reproduce
+	$(BIN)/augury train goal2d --agents 10 --steps 80000 --out results/reproduce/none
+	$(BIN)/augury train goal2d --agents 10 --steps 80000 --augmentation goal2d/rotate --out results/reproduce/rotate
+	$(BIN)/augury train goal2d --agents 10 --steps 80000 --augmentation goal2d/translate --out results/reproduce/translate
+	$(BIN)/augury report results/reproduce
+
+test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+$(BIN)/pip:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.installed-for-tests: pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) --editable .[dev,sb3]
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build *.egg-info results/reproduce

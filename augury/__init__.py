@@ -1,0 +1,6 @@
+"""Augury tells when data augmentation will help reinforcement learning, and gives it when it does."""
+
+from augury.transition import Transition
+
+__version__ = "0.1.0"
+__all__ = ["Transition", "__version__"]

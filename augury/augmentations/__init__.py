@@ -1,0 +1,16 @@
+"""What to do to a transition."""
+
+from augury.augmentations.base import Augmentation, augmentation, choose, compose, from_numpy, sometimes
+from augury.augmentations.catalogue import CATALOGUE, make, parse
+
+__all__ = [
+    "CATALOGUE",
+    "Augmentation",
+    "augmentation",
+    "choose",
+    "compose",
+    "from_numpy",
+    "make",
+    "parse",
+    "sometimes",
+]

@@ -1,0 +1,180 @@
+"""What an augmentation is, and how to make one from others or from a NumPy function.
+
+An augmentation is a pure function of a random key and ONE transition. Parametrised ones are frozen
+dataclasses; their numbers are pytree leaves, so agents of one fleet may each have their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from augury.errors import UserError
+from augury.transition import Array, Key, Transition
+
+T = TypeVar("T")
+
+
+class Augmentation(Protocol):
+    """A stochastic function from a transition to a transition."""
+
+    def __call__(self, key: Key, transition: Transition) -> Transition: ...
+
+
+def augmentation(cls: type[T]) -> type[T]:
+    """Decorate a class: a frozen dataclass whose fields are leaves (or static, with `static()`)."""
+    frozen = dataclass(frozen=True)(cls)
+    static_names = [f.name for f in fields(frozen) if f.metadata.get("static")]  # type: ignore[arg-type]
+    leaf_names = [f.name for f in fields(frozen) if not f.metadata.get("static")]  # type: ignore[arg-type]
+    jax.tree_util.register_dataclass(frozen, data_fields=leaf_names, meta_fields=static_names)
+    return frozen
+
+
+def static(**options: Any) -> Any:
+    """A dataclass field that is part of the function itself, not a number that may vary."""
+    return field(metadata={"static": True}, **options)
+
+
+def needs_of(function: Augmentation) -> tuple[str, ...]:
+    """The extras an augmentation reads; most read none."""
+    return tuple(getattr(function, "needs", ()))
+
+
+@augmentation
+class Compose:
+    """Apply several augmentations one after the other."""
+
+    parts: tuple[Augmentation, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return _all_needs(self.parts)
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        for part, part_key in zip(self.parts, jax.random.split(key, len(self.parts)), strict=True):
+            transition = part(part_key, transition)
+        return transition
+
+
+@augmentation
+class Sometimes:
+    """Augment with probability p; otherwise return the transition as it is."""
+
+    p: float | Array
+    part: Augmentation
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return needs_of(self.part)
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        coin_key, part_key = jax.random.split(key)
+        augment = jax.random.bernoulli(coin_key, self.p)
+        return _select(augment, self.part(part_key, transition), transition)
+
+
+@augmentation
+class Choose:
+    """Apply one of several augmentations, each equally likely."""
+
+    parts: tuple[Augmentation, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return _all_needs(self.parts)
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        choice_key, part_key = jax.random.split(key)
+        choice = jax.random.randint(choice_key, (), 0, len(self.parts))
+        chosen = self.parts[0](part_key, transition)
+        for index, part in enumerate(self.parts[1:], start=1):
+            chosen = _select(choice == index, part(part_key, transition), chosen)
+        return chosen
+
+
+def compose(*parts: Augmentation) -> Compose:
+    """Apply the augmentations one after the other."""
+    return Compose(_at_least_one("compose", parts))
+
+
+def sometimes(p: float, part: Augmentation) -> Sometimes:
+    """Augment with probability p, else leave the transition alone."""
+    if not 0 <= p <= 1:
+        raise UserError(f"sometimes: p must lie in [0, 1], not {p}")
+    return Sometimes(p, part)
+
+
+def choose(*parts: Augmentation) -> Choose:
+    """Apply one of the augmentations, each equally likely."""
+    return Choose(_at_least_one("choose", parts))
+
+
+NumpyFunction = Callable[[np.random.Generator, Transition], Transition]
+
+
+@augmentation
+class FromNumpy:
+    """A plain NumPy function of a generator and one transition, as an augmentation.
+
+    The generator is seeded by the key, so the same key gives the same transition: what is recomputed
+    agrees with what was stored. It runs on the host, one transition at a time.
+    """
+
+    function: NumpyFunction = static()
+    needs: tuple[str, ...] = static(default=())
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), transition)
+        return jax.pure_callback(
+            self._on_host, shapes, jax.random.key_data(key), transition, vmap_method="sequential"
+        )
+
+    def _on_host(self, key_data: Any, transition: Transition) -> Transition:
+        observed: Transition = jax.tree.map(np.array, transition)
+        expected = jax.tree.map(np.array, transition)  # apart, should the function write in place
+        result = self.function(np.random.default_rng(np.asarray(key_data)), observed)
+        name = getattr(self.function, "__name__", "augmentation")
+        if not isinstance(result, Transition):
+            raise UserError(f"{name} must return a Transition, not {type(result).__name__}")
+        return Transition(
+            *(
+                _like(f"{name}: {field_name}", getattr(result, field_name), getattr(expected, field_name))
+                for field_name in Transition._fields
+            )
+        )
+
+
+def from_numpy(function: NumpyFunction, needs: tuple[str, ...] = ()) -> FromNumpy:
+    """Wrap `function(generator, transition) -> transition`, written with NumPy alone."""
+    return FromNumpy(function, needs)
+
+
+def _like(what: str, value: Any, expected: Any) -> Any:
+    """`value` with the dtype of `expected`, after a check that its structure and shapes are the same."""
+    if isinstance(expected, dict):
+        if not isinstance(value, dict) or value.keys() != expected.keys():
+            raise UserError(f"{what} must keep its keys {sorted(expected)}")
+        return {key: _like(f"{what}[{key!r}]", value[key], expected[key]) for key in expected}
+    array = np.asarray(value)
+    if array.shape != expected.shape:
+        raise UserError(f"{what} must keep its shape {expected.shape}, not {array.shape}")
+    return array.astype(expected.dtype)
+
+
+def _select(condition: Array, yes: Transition, no: Transition) -> Transition:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def _at_least_one(what: str, parts: tuple[Augmentation, ...]) -> tuple[Augmentation, ...]:
+    if not parts:
+        raise UserError(f"{what} needs at least one augmentation")
+    return parts
+
+
+def _all_needs(parts: tuple[Augmentation, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in needs_of(part)))

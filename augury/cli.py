@@ -1,0 +1,288 @@
+"""The command line: `augury train`, `list`, `show`, `report`."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from augury import report
+from augury.agents import ALGORITHMS
+from augury.augmentations import CATALOGUE
+from augury.envs import ENVIRONMENTS
+from augury.errors import UserError, unknown_name
+from augury.fleet import Arm, Interrupted, Result, checkpoint, results, train_fleet, use_all_cores
+from augury.fleet.progress import Display
+
+out = Console()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(Arm):
+    """Train a fleet of agents, with or without augmentation.
+
+    Example: augury train goal2d --augmentation goal2d/translate --ratio 4 --agents 20 --out runs/translate
+    """
+
+    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = field()
+    """Where the agents collect experience (see `augury list`)."""
+    augmentation: str | None = None
+    """Name of an augmentation, parameters in brackets: 'goal2d/translate-proximal(0.1)'."""
+    out: Path | None = None
+    """Folder for the results; by default one named after the arm, in runs/."""
+    resume: bool = False
+    """Go on with the run in that folder, from its last checkpoint."""
+    checkpoint_every: float = 60.0
+    """Seconds between checkpoints."""
+
+    def run(self) -> None:
+        arm = Arm(**{field.name: getattr(self, field.name) for field in fields(Arm)}).resolved()
+        folder = self.out or Path("runs") / _slug(arm)
+        with _claimed(folder, self.resume, arm) as finished:
+            if finished:
+                out.print(f"{folder} is finished already: nothing to do")
+                return
+            path = folder / checkpoint.NAME
+            try:
+                with Display(arm) as display:
+                    result = train_fleet(
+                        [arm], checkpoint=path, checkpoint_every=self.checkpoint_every, watch=display.show
+                    )[0]
+            except Interrupted as stop:
+                raise SystemExit(_say(f"{stop}; go on with --resume --out {folder}", code=130)) from None
+            results.write(folder, result)
+            path.unlink(missing_ok=True)
+        _print_table([result])
+        out.print(f"results in {folder}")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Print a table of the runs in a folder and draw their learning curves.
+
+    Example: augury report results/reproduce
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """A run's folder, or one that holds several."""
+    json: bool = False
+    """Print the table as JSON instead."""
+
+    def run(self) -> None:
+        if not self.folder.is_dir():
+            raise UserError(f"no folder {self.folder}")
+        folders = sorted(path.parent for path in self.folder.glob(f"**/{results.EVALUATIONS}"))
+        if not folders:
+            raise UserError(f"no finished run in {self.folder}")
+        found = [results.read(folder) for folder in folders]
+        picture = self.folder / "curves.png"
+        report.learning_curves(found, picture)
+        if self.json:
+            print(json.dumps([_row(result) for result in found], indent=2))
+            return
+        _print_table(found)
+        out.print(f"curves in {picture}")
+
+
+@dataclass(frozen=True)
+class Show:
+    """Draw observed transitions beside the augmented ones an augmentation makes of them.
+
+    Example: augury show 'goal2d/translate-proximal(0.5)' --out proximal.png
+    """
+
+    augmentation: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AUGMENTATION")]
+    """Name of an augmentation, parameters in brackets (see `augury list`)."""
+    out: Path | None = None
+    """The PNG to write; by default named after the augmentation."""
+    seed: int = 0
+    """Seed of what is drawn."""
+
+    def run(self) -> None:
+        path = self.out or Path(re.sub(r"[^a-z0-9.]+", "-", self.augmentation).strip("-") + ".png")
+        report.draw_augmentation(self.augmentation, path, seed=self.seed)
+        out.print(f"picture in {path}")
+
+
+@dataclass(frozen=True)
+class List:
+    """List environments, algorithms and augmentations.
+
+    Example: augury list --json
+    """
+
+    json: bool = False
+    """Print JSON instead of tables."""
+
+    def run(self) -> None:
+        augmentations = [
+            {
+                "augmentation": entry.signature,
+                "environment": entry.environment,
+                "needs": list(entry.needs),
+                "does": entry.summary,
+            }
+            for entry in CATALOGUE.values()
+        ]
+        if self.json:
+            names = {"environments": list(ENVIRONMENTS), "algorithms": list(ALGORITHMS)}
+            print(json.dumps({**names, "augmentations": augmentations}, indent=2))
+            return
+        out.print(f"environments: {', '.join(ENVIRONMENTS)}")
+        out.print(f"algorithms: {', '.join(ALGORITHMS)}")
+        table = Table("augmentation", "environment", "does", box=None, header_style="bold")
+        for row in augmentations:
+            table.add_row(str(row["augmentation"]), str(row["environment"]), str(row["does"]))
+        out.print(table)
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"train": Train, "report": Report, "show": Show, "list": List}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command; bad input is one line and exit code 2."""
+    use_all_cores()
+    try:
+        _parsed(arguments).run()
+    except UserError as error:
+        raise SystemExit(_say(str(error), code=2)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(_say("interrupted", code=130)) from None
+
+
+def _parsed(arguments: list[str] | None) -> Any:
+    """The command asked for. What tyro says in a box of several lines becomes one."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        raise unknown_name("command", arguments[0], COMMANDS)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.extras.subcommand_cli_from_dict(
+                COMMANDS, prog="augury", args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
+            )
+    except SystemExit as leaving:
+        if leaving.code != 2:
+            raise
+        raise UserError(_one_line(said.getvalue())) from None
+
+
+def _one_line(box: str) -> str:
+    """The gist of tyro's complaint."""
+    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
+    text = " ".join(line for line in lines if line.strip("─"))
+    text = re.sub(r"\s*(Argument helptext|For full helptext).*", "", text)
+    if unknown := re.match(
+        r"Unrecognized options: ([^\s,]+).*?(?:Perhaps you meant:.*?(--[\w-]+))?( |$)", text
+    ):
+        option, near = unknown.group(1), re.search(r"Perhaps you meant: (--[\w-]+)", text)
+        return f"unknown option '{option}'" + (f": did you mean '{near.group(1)}'?" if near else "")
+    if wrong := re.match(r"Error parsing ([^\s:]+): .*?\[(.*?)\]", text):
+        return f"{wrong.group(1)} cannot be {wrong.group(2)}: see --help for what it takes"
+    if missing := re.match(r"Missing from (augury \w+): (\S+)", text):
+        return f"{missing.group(1)} needs {missing.group(2)}: see --help"
+    return text
+
+
+@contextlib.contextmanager
+def _claimed(folder: Path, resume: bool, arm: Arm) -> Iterator[bool]:
+    """Take a folder for a run, and say whether that run is finished. Nothing of another run is touched."""
+    asked = arm.described()
+    used = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if used and not resume:
+        raise UserError(f"{folder} exists already: choose another --out, or go on with --resume")
+    if used:
+        checkpoint.refuse_other_run(folder, [results.read_run(folder)["asked"]], [asked])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise UserError(f"cannot use {folder}: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{folder} is in use by another run") from None
+        if not used:
+            results.write_run(folder, asked, finished=None)
+        yield (folder / results.EVALUATIONS).exists()
+    (folder / ".lock").unlink(missing_ok=True)
+
+
+def _row(result: Result) -> dict[str, Any]:
+    """One arm in a table."""
+    evaluations = result.evaluations
+    curve = report.iqm_curve(result.curves())
+    return {
+        "arm": result.label,
+        "agents": len(evaluations["seeds"]),
+        "steps": int(evaluations["steps"][-1]),
+        "success": round(float(curve.middle[-1]), 3),
+        "interval": [round(float(curve.low[-1]), 3), round(float(curve.high[-1]), 3)],
+        "steps to 0.9": report.first_to_reach(evaluations["steps"], curve.middle, 0.9),
+        "beta": _number(evaluations["augmented_replay_ratio"]),
+        "observed reward density": _number(evaluations["observed_reward_density"]),
+        "augmented reward density": _number(evaluations["augmented_reward_density"]),
+        "coverage": _number(evaluations["coverage"]),
+        "diverged": result.diverged,
+        "seconds": round(result.seconds, 1),
+    }
+
+
+def _number(values: np.ndarray[Any, Any]) -> float | None:
+    """The mean over agents at the last evaluation."""
+    mean = float(values[:, -1].mean())
+    return None if np.isnan(mean) else round(mean, 5)
+
+
+def _print_table(found: list[Result]) -> None:
+    table = Table(box=None, header_style="bold")
+    table.add_column("arm")
+    headings = "agents|steps|success (IQM)|95% interval|steps to 0.9|β|reward density R, R̃|coverage"
+    for heading in headings.split("|"):
+        table.add_column(heading, justify="right")
+    for row in map(_row, found):
+        low, high = row["interval"]
+        beta, reached = row["beta"], row["steps to 0.9"]
+        table.add_row(
+            row["arm"],
+            str(row["agents"]),
+            f"{row['steps']:,}",
+            f"{row['success']:.2f}",
+            f"{low:.2f} – {high:.2f}",
+            "–" if reached is None else f"{reached:,}",
+            "–" if beta is None else f"{beta:.3g}",
+            f"{row['observed reward density']:.4f}, {row['augmented reward density']:.4f}",
+            f"{row['coverage']:.2f}",
+        )
+    out.print(table)
+    for result in found:
+        for seed, step in result.diverged.items():
+            out.print(f"{result.label}: seed {seed} diverged by step {step:,}; it counts with what it scored")
+
+
+def _slug(arm: Arm) -> str:
+    """A folder name that tells arms apart."""
+    parts = [arm.environment, arm.algorithm]
+    if arm.augmentation is not None:
+        parts += [str(arm.augmentation).split("/")[-1], f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]
+    if arm.policy_data > 1:
+        parts.append(f"x{arm.policy_data}")
+    return re.sub(r"[^a-z0-9.]+", "-", "-".join(parts).lower()).strip("-")
+
+
+def _say(message: str, code: int) -> int:
+    print(f"augury: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,18 @@
+"""Mistakes a user can correct: one clear line, and the nearest valid choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(ValueError):
+    """Bad input. The command line prints its message as one line and exits with code 2."""
+
+
+def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
+    """Say that `name` is not a `kind`, and what was probably meant."""
+    choices = sorted(valid)
+    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.4)
+    hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(choices)}"
+    return UserError(f"unknown {kind} '{name}': {hint}")

@@ -1,0 +1,8 @@
+"""Many agents trained at once."""
+
+from augury.fleet.arm import Arm
+from augury.fleet.devices import use_all_cores
+from augury.fleet.results import Result
+from augury.fleet.training import Interrupted, Progress, train, train_fleet
+
+__all__ = ["Arm", "Interrupted", "Progress", "Result", "train", "train_fleet", "use_all_cores"]

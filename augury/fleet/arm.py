@@ -1,0 +1,226 @@
+"""An arm: what one group of agents is asked to do. Arms are what a study compares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from augury import augmentations, envs
+from augury.agents import ALGORITHMS, Hyperparameters
+from augury.augmentations import Augmentation
+from augury.augmentations.base import needs_of
+from augury.envs import JaxEnvironment
+from augury.errors import UserError, unknown_name
+from augury.fleet.program import Program, Settings
+from augury.replay import Grid, Layout, Replay
+from augury.transition import Transition
+
+Storage = Literal["lazy", "eager"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """Settings of one arm. The defaults are the paper's for Goal2D (TD3)."""
+
+    environment: str = "goal2d"
+    """Where the agents collect experience (see `augury list`)."""
+    evaluation_environment: str | None = None
+    """Where they are evaluated; the same, if not said."""
+    algorithm: str = "td3"
+    """ddpg, td3 or sac."""
+    augmentation: str | Augmentation | None = None
+    """Name of an augmentation, parameters in brackets: 'goal2d/translate-proximal(0.1)'."""
+    ratio: float | None = None
+    """m, augmented transitions per observed one; a fraction or 'inf' too. 1 with an augmentation."""
+    update_ratio: float | None = None
+    """α, augmented per observed transition in an update batch; a fraction too. 1 with an augmentation."""
+    policy_data: int = 1
+    """xN policy data: N environments per agent, batch and buffer N times as large."""
+    storage: Storage = "lazy"
+    """Recompute augmented transitions when sampled (lazy), or store them (eager): the same batches."""
+    agents: int = 10
+    """How many agents to train, with seeds from `seed` on."""
+    seed: int = 0
+    """Seed of the first agent."""
+    steps: int = 200_000
+    """Steps in each of an agent's environments."""
+    random_steps: int = 10_000
+    """Steps with uniform actions before the first update."""
+    collect: int = 64
+    """Steps between updates."""
+    updates: int = 32
+    """Updates after every `collect` steps."""
+    batch_size: int = 128
+    """Observed transitions in an update batch."""
+    buffer_size: int = 1_000_000
+    """Observed transitions kept; never more than the run collects."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers."""
+    learning_rate: float = 1e-3
+    discount: float = 0.99
+    target_rate: float = 0.005
+    """Share of the online network in a target's step."""
+    exploration_noise: float = 0.1
+    """Standard deviation of the noise on actions scaled to [-1, 1]."""
+    random_action_probability: float = 0.0
+    """Chance of a uniform action while collecting."""
+    smoothing_noise: float = 0.2
+    """TD3: noise on target actions."""
+    smoothing_clip: float = 0.5
+    """TD3: largest noise on target actions."""
+    evaluate_every: int = 10_000
+    """Steps between evaluations."""
+    evaluation_episodes: int = 80
+    """Episodes in an evaluation."""
+
+    def resolved(self) -> Arm:
+        """The arm with what was left open filled in, after every check that needs no compilation."""
+        self._check_numbers()
+        environment = envs.make(self.environment)
+        envs.make(self.evaluation_environment or self.environment)
+        if self.algorithm not in ALGORITHMS:
+            raise unknown_name("algorithm", self.algorithm, ALGORITHMS)
+        if self.augmentation is None:
+            for name in ("ratio", "update_ratio"):
+                if getattr(self, name):
+                    raise UserError(
+                        f"{name} {getattr(self, name):g} needs an augmentation: name one or leave it out"
+                    )
+        else:
+            self._check_augmentation(environment)
+        default = 0.0 if self.augmentation is None else 1.0
+        return replace(
+            self,
+            evaluation_environment=self.evaluation_environment or self.environment,
+            ratio=default if self.ratio is None else float(self.ratio),
+            update_ratio=default if self.update_ratio is None else float(self.update_ratio),
+        )
+
+    def described(self) -> dict[str, Any]:
+        """The settings as plain values, as `run.json` holds them."""
+        settings = asdict(replace(self, augmentation=None))
+        settings["augmentation"] = (
+            self.augmentation if isinstance(self.augmentation, str | None) else repr(self.augmentation)
+        )
+        settings["hidden"] = list(self.hidden)
+        settings["ratio"] = "inf" if self.ratio is not None and math.isinf(self.ratio) else self.ratio
+        return settings
+
+    def function(self) -> Augmentation | None:
+        """The augmentation itself; none where m = 0 leaves nothing augmented."""
+        if self.ratio == 0 or self.augmentation is None:
+            return None
+        if isinstance(self.augmentation, str):
+            return augmentations.make(self.augmentation)
+        return self.augmentation
+
+    def program(self) -> Program:
+        """What fixes shapes. Arms with equal programs train in one fleet."""
+        assert self.ratio is not None, "resolve the arm first"
+        assert self.update_ratio is not None, "resolve the arm first"
+        environment = envs.make(self.environment)
+        augmented = self.function() is not None
+        return Program(
+            environment=environment,
+            evaluation_environment=envs.make(self.evaluation_environment or self.environment),
+            algorithm=ALGORITHMS[self.algorithm](actions=len(environment.action_low), hidden=self.hidden),
+            replay=Replay(
+                layout=Layout.of(_example(environment)),
+                environments=self.policy_data,
+                capacity=self.collect * math.ceil(min(self.buffer_size, self.steps) / self.collect),
+                batch_size=self.batch_size * self.policy_data,
+                update_ratio=self.update_ratio if augmented else 0.0,
+                copies=math.ceil(self.ratio) if augmented and self.storage == "eager" else 0,
+                fractional=augmented and not math.isinf(self.ratio) and self.ratio % 1 > 0,
+            ),
+            grid=Grid.over(
+                (environment.observation_low, environment.observation_high),
+                (environment.action_low, environment.action_high),
+            ),
+            collect=self.collect,
+            updates=self.updates,
+            random_steps=self.random_steps,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+    def settings(self) -> list[Settings]:
+        """What may differ from agent to agent, for each agent."""
+        numbers = {name: jnp.float32(getattr(self, name)) for name in Hyperparameters._fields}
+        function = jax.tree.map(jnp.float32, self.function())
+        return [
+            Settings(jax.random.key(seed), Hyperparameters(**numbers), jnp.float32(self.ratio), function)
+            for seed in self.seeds
+        ]
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(range(self.seed, self.seed + self.agents))
+
+    @property
+    def rounds(self) -> int:
+        return math.ceil(self.steps / self.collect)
+
+    @property
+    def evaluation_rounds(self) -> list[int]:
+        """After which rounds to evaluate: the first to reach each multiple, and the last."""
+        due = range(self.evaluate_every, self.steps + 1, self.evaluate_every)
+        return sorted({math.ceil(steps / self.collect) for steps in due} | {self.rounds})
+
+    def _check_augmentation(self, environment: JaxEnvironment) -> None:
+        if isinstance(self.augmentation, str):
+            entry, _ = augmentations.parse(self.augmentation)
+            if entry.environment != environment.name.removesuffix("-quadrant"):
+                raise UserError(
+                    f"augmentation '{entry.name}' is for {entry.environment}, not for {environment.name}"
+                )
+        function = self.function()
+        if function is not None and (needs := needs_of(function)):
+            raise UserError(f"{environment.name} does not provide the extras {', '.join(needs)}")
+        if self.storage == "eager" and self.ratio is not None and math.isinf(self.ratio):
+            raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
+        kept = min(self.buffer_size, self.steps) * self.policy_data
+        if self.ratio is not None and not math.isinf(self.ratio) and self.ratio * kept >= 2**32:
+            raise UserError(f"ratio {self.ratio:g} makes more than 2^32 copies: use 'inf'")
+
+    def _check_numbers(self) -> None:
+        sizes = "agents steps collect updates batch_size buffer_size evaluate_every evaluation_episodes policy_data"
+        _require(self, sizes, lambda value: value >= 1, "at least 1")
+        _require(self, "seed random_steps", lambda value: value >= 0, "0 or more")
+        _require(self, "learning_rate", lambda value: 0 < value < math.inf, "above 0")
+        _require(
+            self, "exploration_noise smoothing_noise smoothing_clip", _finite_and_not_negative, "0 or more"
+        )
+        _require(
+            self, "discount target_rate random_action_probability", lambda value: 0 <= value <= 1, "in [0, 1]"
+        )
+        _require(self, "ratio", lambda value: value is None or value >= 0, "0 or more")
+        _require(
+            self, "update_ratio", lambda value: value is None or _finite_and_not_negative(value), "0 or more"
+        )
+        if not self.hidden or min(self.hidden) < 1:
+            raise UserError(f"hidden must be widths of at least 1, not {self.hidden}")
+        if self.storage not in ("lazy", "eager"):
+            raise unknown_name("storage", self.storage, ("lazy", "eager"))
+
+
+def _require(arm: Arm, names: str, holds: Any, expectation: str) -> None:
+    for name in names.split():
+        value = getattr(arm, name)
+        if not holds(value):
+            raise UserError(f"{name} must be {expectation}, not {value}")
+
+
+def _finite_and_not_negative(value: float) -> bool:
+    return 0 <= value < math.inf
+
+
+def _example(environment: JaxEnvironment) -> Transition:
+    """What a transition of the environment looks like."""
+    observation = jnp.zeros_like(environment.observation_low)
+    action = jnp.zeros_like(environment.action_low)
+    no = jnp.zeros((), bool)
+    return Transition(observation, action, jnp.float32(0), observation, no, no, {})

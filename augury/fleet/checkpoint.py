@@ -1,0 +1,137 @@
+"""Checkpoints: a run's whole state in one file of plain arrays. Nothing is unpickled.
+
+Written atomically, so that a run killed at any moment finds the last complete one; with a checksum of every
+array, so that a damaged one is noticed; without the unused part of the buffers.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from augury.errors import UserError
+from augury.fleet.files import replacing
+from augury.fleet.fleet import Fleet
+from augury.fleet.program import Agent
+
+NAME = "checkpoint.safetensors"
+FORMAT = "1"
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class Checkpoint(NamedTuple):
+    """What a run needs to go on."""
+
+    agents: Agent
+    rounds: int
+    history: Arrays
+    """Evaluations so far, by name."""
+    seconds: float
+    """Spent so far."""
+
+
+def save(path: Path, checkpoint: Checkpoint, fleet: Fleet, asked: list[dict[str, Any]]) -> None:
+    """Write a checkpoint, replacing an older one only when it is complete."""
+    used = _used(checkpoint.rounds, fleet)
+    arrays = {
+        f"agents{name}": np.ascontiguousarray(_plain(_cut(name, leaf, used)))
+        for name, leaf in _named(checkpoint.agents).items()
+    }
+    arrays |= {f"history.{name}": np.ascontiguousarray(values) for name, values in checkpoint.history.items()}
+    about = {
+        "format": FORMAT,
+        "asked": json.dumps(asked),
+        "rounds": str(checkpoint.rounds),
+        "seconds": repr(checkpoint.seconds),
+        "checksums": json.dumps({name: zlib.crc32(values.data) for name, values in arrays.items()}),
+    }
+    with replacing(path) as temporary:
+        try:
+            save_file(arrays, temporary, about)
+        except SafetensorError as error:  # how safetensors reports a full disk
+            raise OSError(str(error)) from error
+
+
+def load(path: Path, fleet: Fleet, asked: list[dict[str, Any]]) -> Checkpoint:
+    """Read a checkpoint back; refuse one that is damaged or belongs to another run."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            about = file.metadata() or {}
+            arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if about["format"] != FORMAT:
+            raise UserError(
+                f"checkpoint {path} has format {about['format']}, not {FORMAT}: start again in a new folder"
+            )
+        checksums = json.loads(about["checksums"])
+        damaged = [
+            name
+            for name, values in arrays.items()
+            if zlib.crc32(np.ascontiguousarray(values).data) != checksums[name]
+        ]
+        if damaged or checksums.keys() != arrays.keys():
+            raise KeyError(*damaged)
+        refuse_other_run(path, json.loads(about["asked"]), asked)
+        rounds = int(about["rounds"])
+        agents = _restored(arrays, fleet)
+    except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
+        raise UserError(
+            f"checkpoint {path} is damaged ({type(error).__name__}): remove it to start from the beginning"
+        ) from error
+    history = {name.removeprefix("history."): a for name, a in arrays.items() if name.startswith("history.")}
+    return Checkpoint(agents, rounds, history, float(about["seconds"]))
+
+
+def refuse_other_run(path: Path, stored: list[dict[str, Any]], asked: list[dict[str, Any]]) -> None:
+    """Raise where what was asked then and now differs, naming the first difference."""
+    if len(stored) != len(asked):
+        raise UserError(f"{path} holds {len(stored)} arms, not {len(asked)}")
+    for then, now in zip(stored, asked, strict=True):
+        for name in now:
+            if then.get(name) != now[name]:
+                raise UserError(f"{path} was made with {name} = {then.get(name)}, not {now[name]}")
+
+
+def _restored(arrays: Arrays, fleet: Fleet) -> Agent:
+    """The agents on their devices, with the buffers' unused part filled up again."""
+    shapes = jax.eval_shape(fleet.init)
+
+    def leaf(name: str, shape: Any) -> Any:
+        stored = arrays[f"agents{name}"]
+        if jnp.issubdtype(shape.dtype, jax.dtypes.prng_key):
+            return jax.device_put(jax.random.wrap_key_data(jnp.asarray(stored)), fleet.sharding)
+        whole = np.zeros(shape.shape, shape.dtype)
+        whole[tuple(slice(length) for length in stored.shape)] = stored
+        return jax.device_put(whole, fleet.sharding)
+
+    leaves, structure = jax.tree.flatten(shapes)
+    agents: Agent = jax.tree.unflatten(
+        structure, [leaf(name, shape) for name, shape in zip(_named(shapes), leaves, strict=True)]
+    )
+    return agents
+
+
+def _named(tree: Any) -> dict[str, Any]:
+    return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def _plain(leaf: Any) -> np.ndarray[Any, Any]:
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+
+
+def _used(rounds: int, fleet: Fleet) -> int:
+    return min(rounds * fleet.program.collect, fleet.program.replay.capacity)
+
+
+def _cut(name: str, leaf: Any, used: int) -> Any:
+    """Only the filled part of a ring, whose axes are (agents, environments, capacity, …)."""
+    return leaf[:, :, :used] if name in (".buffers.observed", ".buffers.augmented") else leaf

@@ -1,0 +1,57 @@
+"""How a run looks while it goes: success so far, agent-steps per second, time left."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from augury.fleet.arm import Arm
+from augury.fleet.training import Progress as Standing
+
+
+class Display:
+    """A bar on a terminal; elsewhere one line per evaluation."""
+
+    def __init__(self, arm: Arm) -> None:
+        self._console = Console()
+        self._steps = arm.rounds * arm.collect
+        self._success = "compiling"
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
+            TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task: TaskID = self._bar.add_task(self._success, total=self._steps, speed="")
+
+    def show(self, standing: Standing) -> None:
+        """Take note of where the run stands."""
+        speed = ""
+        if standing.agent_steps:
+            speed = f"{standing.agent_steps / standing.seconds:,.0f} agent-steps/s"
+        if standing.evaluated is not None:
+            success = np.sort(standing.evaluated.success)
+            self._success = (
+                f"success {np.mean(success[len(success) // 4 : len(success) - len(success) // 4]):.2f}"
+            )
+            if not self._console.is_terminal:
+                self._console.print(f"{standing.steps:,}/{self._steps:,} steps  {self._success}  {speed}")
+        elif self._success == "compiling":
+            self._success = "training"
+        self._bar.update(self._task, completed=standing.steps, description=self._success, speed=speed)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()

@@ -1,0 +1,114 @@
+"""Results as plain files: `run.json` says what was asked, `evaluations.npz` what came of it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury import __version__
+from augury.errors import UserError
+from augury.fleet import devices
+from augury.fleet.files import replacing
+
+RUN = "run.json"
+EVALUATIONS = "evaluations.npz"
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One arm's outcome."""
+
+    asked: dict[str, Any]
+    """The arm's settings."""
+    evaluations: Arrays
+    """`steps`, `updates`, `transitions` (evaluations,); `seeds` (agents,); others (agents, evaluations)."""
+    seconds: float = 0.0
+    """Wall time of the fleet the arm was trained in, compilation included."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """Versions, hardware, time."""
+
+    @property
+    def label(self) -> str:
+        """A short name for tables and legends."""
+        if self.asked["augmentation"] is None or self.asked["ratio"] == 0:
+            data = self.asked["policy_data"]
+            return "no augmentation" if data == 1 else f"×{data} policy data"
+        return (
+            f"{self.asked['augmentation']}, m = {self.asked['ratio']:g}, α = {self.asked['update_ratio']:g}"
+        )
+
+    @property
+    def diverged(self) -> dict[int, int]:
+        """Seeds of agents whose parameters became non-finite, and the step at which that was seen."""
+        lost = self.evaluations["diverged"]
+        return {
+            int(seed): int(self.evaluations["steps"][row.argmax()])
+            for seed, row in zip(self.evaluations["seeds"], lost, strict=True)
+            if row.any()
+        }
+
+    def curves(self, name: str = "success") -> np.ndarray[Any, Any]:
+        """A quantity as (agents, evaluations)."""
+        return self.evaluations[name]
+
+
+def record() -> dict[str, Any]:
+    """Time, versions and hardware, for the record."""
+    versions = {name: version(name) for name in ("jax", "jaxlib", "flax", "optax", "numpy")}
+    return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"augury": __version__, "python": platform.python_version(), **versions},
+        "hardware": devices.describe(),
+    }
+
+
+def write_run(folder: Path, asked: dict[str, Any], **about: Any) -> None:
+    """Write `run.json`."""
+    with replacing(folder / RUN) as temporary:
+        temporary.write_text(json.dumps({"asked": asked, **about}, indent=2) + "\n")
+
+
+def write(folder: Path, result: Result) -> None:
+    """Write a finished arm: first what was measured, then the file that says it is finished."""
+    with replacing(folder / EVALUATIONS) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **result.evaluations)  # type: ignore[arg-type]
+    write_run(folder, result.asked, seconds=round(result.seconds, 1), **result.about)
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read `run.json`."""
+    path = folder / RUN
+    try:
+        run: dict[str, Any] = json.loads(path.read_text())
+        return run if "asked" in run else _damaged(path)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError:
+        return _damaged(path)
+
+
+def read(folder: Path) -> Result:
+    """Read a finished arm back."""
+    about = read_run(folder)
+    path = folder / EVALUATIONS
+    if not path.exists():
+        raise UserError(f"{folder} holds no finished run: {EVALUATIONS} is missing")
+    try:
+        with np.load(path) as file:
+            evaluations = {name: file[name] for name in file.files}
+    except Exception as error:  # zipfile, zlib and NumPy each raise their own
+        raise UserError(f"{path} is damaged ({type(error).__name__})") from error
+    return Result(about.pop("asked"), evaluations, about.pop("seconds", 0.0), about)
+
+
+def _damaged(path: Path) -> Any:
+    raise UserError(f"{path} is damaged: it is not the record of a run")

@@ -1,0 +1,41 @@
+"""Learning curves: one line per arm, IQM over its agents, 95% bootstrap belt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from augury.fleet import Result
+from augury.fleet.files import replacing
+from augury.report.statistics import iqm_curve
+
+# Okabe and Ito's palette: told apart by readers who see colours differently, and in grey.
+COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+
+
+def learning_curves(results: Sequence[Result], path: Path) -> None:
+    """Draw success over steps for several arms into a PNG."""
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    for index, result in enumerate(results):
+        colour = COLOURS[index % len(COLOURS)]
+        thousands = result.evaluations["steps"] / 1000
+        curve = iqm_curve(result.curves())
+        agents = len(result.evaluations["seeds"])
+        lost = f", {len(result.diverged)} diverged" if result.diverged else ""
+        axes.plot(thousands, curve.middle, color=colour, label=f"{result.label} ({agents} agents{lost})")
+        axes.fill_between(thousands, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+    axes.set(
+        xlabel="environment steps (thousands)",
+        ylabel="success rate (IQM, 95% bootstrap belt)",
+        ylim=(-0.02, 1.02),
+        xlim=(0, None),
+        title=results[0].asked["environment"],
+    )
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="best")
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=160)
