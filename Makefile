@@ -18,7 +18,7 @@ test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)

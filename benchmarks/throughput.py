@@ -17,14 +17,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-WORK = {"collect": 64, "updates": 32, "hidden": (64, 64)}
-BATCH = 128
+COLLECT, UPDATES, HIDDEN, BATCH = 64, 32, (64, 64), 128
 
 
 def measure_fleet(
-    agents: int, ratio: float = 1.0, buffer_size: int = 200_000, seconds: float = 8.0
+    agents: int, ratio: float = 1.0, buffer_size: int = 200_000, seconds: float = 5.0
 ) -> dict[str, float]:
     """Agent-steps per second of a fleet in this process."""
     import jax
@@ -40,7 +41,9 @@ def measure_fleet(
         random_steps=0,
         buffer_size=buffer_size,
         steps=buffer_size,
-        **WORK,  # type: ignore[arg-type]
+        collect=COLLECT,
+        updates=UPDATES,
+        hidden=HIDDEN,
     ).resolved()
     fleet = Fleet([arm])
     state = jax.block_until_ready(fleet.init())
@@ -71,25 +74,19 @@ def measure_peer(library: str, core: int, steps: int) -> float:
     import gymnasium
     import numpy as np
     import torch
-    from stable_baselines3 import TD3 as TorchTD3
     from stable_baselines3.common.noise import NormalActionNoise
 
-    algorithm = TorchTD3
-    if library == "sbx":
-        from sbx import TD3 as JaxTD3
-
-        algorithm = JaxTD3
     torch.set_num_threads(1)
-    model = algorithm(
+    model = import_module(library).TD3(
         "MlpPolicy",
-        gymnasium.make("augury/Goal2D-v0"),
+        gymnasium.make("augury:augury/Goal2D-v0"),
         batch_size=2 * BATCH,
-        train_freq=WORK["collect"],
-        gradient_steps=WORK["updates"],
+        train_freq=COLLECT,
+        gradient_steps=UPDATES,
         learning_starts=256,
         buffer_size=200_000,
         action_noise=NormalActionNoise(np.zeros(2), 0.1 * np.ones(2)),
-        policy_kwargs={"net_arch": list(WORK["hidden"])},
+        policy_kwargs={"net_arch": list(HIDDEN)},
         device="cpu",
     )
     model.learn(64 * 20)  # compiles and fills the buffer
@@ -101,49 +98,58 @@ def measure_peer(library: str, core: int, steps: int) -> float:
 def together(commands: Sequence[list[str]]) -> list[float]:
     """Run processes at the same time; each prints one number last."""
     script = [sys.executable, str(Path(__file__).resolve())]
-    running = [subprocess.Popen([*script, *command], stdout=subprocess.PIPE, text=True) for command in commands]
+    running = [
+        subprocess.Popen([*script, *command], stdout=subprocess.PIPE, text=True) for command in commands
+    ]
     return [float(process.communicate()[0].split()[-1]) for process in running]
 
 
 def peers(repeats: int) -> None:
     """Take turns; print medians and ratios."""
     cores = sorted(os.sched_getaffinity(0))
-    speeds: dict[str, list[float]] = {"augury": [], "sbx": [], "sb3": []}
+    speeds: dict[str, list[float]] = {"augury": [], "sbx": [], "stable_baselines3": []}
     for _ in range(repeats):
         speeds["augury"].append(together([["fleet", "--agents", str(5 * len(cores))]])[0])
-        for library, steps in (("sbx", 64 * 250), ("sb3", 64 * 80)):
-            commands = [["peer", "--library", library, "--core", str(core), "--steps", str(steps)] for core in cores]
+        for library, steps in (("sbx", 64 * 250), ("stable_baselines3", 64 * 80)):
+            commands = [
+                ["peer", "--library", library, "--core", str(core), "--steps", str(steps)] for core in cores
+            ]
             speeds[library].append(sum(together(commands)))
         print({name: round(values[-1]) for name, values in speeds.items()}, flush=True)
     ratios = {
         name: statistics.median(a / b for a, b in zip(speeds["augury"], speeds[name], strict=True))
-        for name in ("sbx", "sb3")
+        for name in ("sbx", "stable_baselines3")
     }
     print(f"{len(cores)} cores, median of {repeats}; agent-steps/s in total")
     for name, values in speeds.items():
         ratio = f"augury is {ratios[name]:.2f} times as fast" if name in ratios else ""
-        print(f"{name:8s}{statistics.median(values):10,.0f}   {ratio}")
+        print(f"{name:18s}{statistics.median(values):10,.0f}   {ratio}")
 
 
 def scaling(agents: Sequence[int], save: Path | None) -> None:
     """Vary one thing at a time."""
     middle = agents[len(agents) // 2]
-    rows = [measure_fleet(count) for count in agents]
-    rows += [measure_fleet(middle, ratio=ratio) for ratio in (1, 16, 256)]
-    rows += [measure_fleet(middle, buffer_size=size) for size in (50_000, 200_000, 1_000_000)]
-    print("".join(f"{name:>16s}" for name in rows[0]))
-    for row in rows:
-        print("".join(f"{value:16,.1f}" for value in row.values()))
-    if save is not None:
-        save.write_text(json.dumps(rows, indent=1))
+    cases: list[dict[str, Any]] = [{"agents": count} for count in agents]
+    cases += [{"agents": middle, "ratio": ratio} for ratio in (16, 256)]
+    cases += [{"agents": middle, "buffer_size": size} for size in (50_000, 1_000_000)]
+    rows = []
+    for case in cases:
+        rows.append(measure_fleet(**case))
+        if len(rows) == 1:
+            print("".join(f"{name:>16s}" for name in rows[0]))
+        print("".join(f"{value:16,.1f}" for value in rows[-1].values()), flush=True)
+        if save is not None:
+            save.write_text(json.dumps(rows, indent=1))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("peers", "scaling", "fleet", "peer"))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--agents", type=int, nargs="+", default=[1, 2, 10, 20])
-    parser.add_argument("--library", choices=("sb3", "sbx"))
+    parser.add_argument("--library", choices=("sbx", "stable_baselines3"))
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--steps", type=int, default=64 * 100)
     parser.add_argument("--save", type=Path)

@@ -99,6 +99,7 @@ def gaussian_exploration(noise: Noise, action: Array, hyper: Hyperparameters) ->
 
 
 def adam_init(parameters: Parameters) -> optax.OptState:
+    """The state of a fresh Adam."""
     return _ADAM.init(parameters)
 
 

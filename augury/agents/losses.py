@@ -14,7 +14,7 @@ def weighted_mean(values: Array, weights: Array) -> Array:
 
 def bootstrapped_target(reward: Array, terminated: Array, discount: Array, next_value: Array) -> Array:
     """Y = r + γ (1 - terminated) V(s'): a truncated transition bootstraps, a terminated one does not."""
-    return reward + discount * (1 - terminated) * next_value
+    return reward + discount * jnp.where(terminated, 0, next_value)
 
 
 def critic_loss(values: Array, target: Array, weights: Array) -> Array:

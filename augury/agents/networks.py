@@ -12,11 +12,11 @@ from flax import linen as nn
 from augury.transition import Array, Observation
 
 _INITIAL_WEIGHTS = nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform", in_axis=-1, out_axis=-2)
-"""Uniform in ±1/√(inputs): PyTorch's default, so that of the paper's networks. Goal2D is learned sooner with it."""
+"""Uniform in ±1/√(inputs), PyTorch's default and so the paper's: larger weights learn Goal2D later."""
 
 
 def apply(network: nn.Module, parameters: Any, *inputs: Any) -> Any:
-    """What a network makes of its inputs. (Flax's own `apply` cannot say what type that is.)"""
+    """What a network makes of its inputs; Flax's own `apply` cannot say of what type that is."""
     return network.apply(parameters, *inputs)
 
 

@@ -7,8 +7,8 @@ dataclasses; their numbers are pytree leaves, so agents of one fleet may each ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -26,21 +26,18 @@ class Augmentation(Protocol):
     def __call__(self, key: Key, transition: Transition) -> Transition: ...
 
 
-def augmentation(cls: type[T]) -> type[T]:
-    """Decorate a class: a frozen dataclass whose fields are leaves (or static, with `static()`)."""
-    frozen = dataclass(frozen=True)(cls)
-    static_names = [f.name for f in fields(frozen) if f.metadata.get("static")]  # type: ignore[arg-type]
-    leaf_names = [f.name for f in fields(frozen) if not f.metadata.get("static")]  # type: ignore[arg-type]
-    jax.tree_util.register_dataclass(frozen, data_fields=leaf_names, meta_fields=static_names)
-    return frozen
-
-
 def static(**options: Any) -> Any:
-    """A dataclass field that is part of the function itself, not a number that may vary."""
+    """A field that is part of the function itself, not a number that may vary."""
     return field(metadata={"static": True}, **options)
 
 
-def needs_of(function: Augmentation) -> tuple[str, ...]:
+@dataclass_transform(frozen_default=True, field_specifiers=(static,))
+def augmentation(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass whose fields are leaves of a pytree, but for `static()` ones."""
+    return jax.tree_util.register_dataclass(dataclass(frozen=True)(cls))
+
+
+def needs_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """The extras an augmentation reads; most read none."""
     return tuple(getattr(function, "needs", ()))
 

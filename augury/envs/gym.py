@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,23 +19,23 @@ Image = npt.NDArray[np.uint8]
 
 
 def register() -> None:
-    """Make the environments known to Gymnasium; an installed Augury is registered by Gymnasium itself."""
+    """Make the environments known to Gymnasium; importing `augury` does it."""
     for variant, goals in (("Goal2D", "all"), ("Goal2DQuadrant", "quadrant")):
-        # Gymnasium puts the namespace of the plug-in in front of ids registered by one.
-        spec_id = f"augury/{variant}-v0"
-        if spec_id not in gymnasium.registry:
-            gymnasium.register(
-                id=spec_id,
-                entry_point="augury.envs.gym:Goal2DEnv",
-                max_episode_steps=goal2d.HORIZON,
-                kwargs={"goals": goals},
-            )
+        gymnasium.register(
+            id=f"augury/{variant}-v0",
+            entry_point="augury.envs.gym:Goal2DEnv",
+            max_episode_steps=goal2d.HORIZON,
+            kwargs={"goals": goals},
+        )
 
 
 class Goal2DEnv(gymnasium.Env[Vector, Vector]):
     """Goal2D as Gymnasium wants it, on the same functions as the compiled one."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 30}
+    metadata = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": 30,
+    }
 
     def __init__(self, render_mode: str | None = None, goals: goal2d.Goals = "all") -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -68,7 +68,7 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
         success = bool(terminated)
         return self._observation.copy(), float(reward), success, False, {"is_success": success}
 
-    def render(self) -> Image | None:  # type: ignore[override]
+    def render(self) -> Image | None:
         """A picture: the goal's disc, the agent, and the walls."""
         if self.render_mode is None:
             return None

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from augury import augmentations, envs
 from augury.agents import ALGORITHMS, Hyperparameters
@@ -147,14 +148,18 @@ class Arm:
             evaluation_episodes=self.evaluation_episodes,
         )
 
-    def settings(self) -> list[Settings]:
-        """What may differ from agent to agent, for each agent."""
-        numbers = {name: jnp.float32(getattr(self, name)) for name in Hyperparameters._fields}
-        function = jax.tree.map(jnp.float32, self.function())
-        return [
-            Settings(jax.random.key(seed), Hyperparameters(**numbers), jnp.float32(self.ratio), function)
-            for seed in self.seeds
-        ]
+    def settings(self) -> Settings:
+        """What may differ from agent to agent; agents are the leading axis."""
+
+        def each(value: Any) -> Any:
+            return np.full(self.agents, value, np.float32)
+
+        return Settings(
+            key=jax.vmap(jax.random.key)(np.array(self.seeds, np.uint32)),
+            hyper=Hyperparameters(*(each(getattr(self, name)) for name in Hyperparameters._fields)),
+            ratio=each(self.ratio),
+            augmentation=jax.tree.map(each, self.function()),
+        )
 
     @property
     def seeds(self) -> list[int]:
@@ -187,9 +192,10 @@ class Arm:
             raise UserError(f"ratio {self.ratio:g} makes more than 2^32 copies: use 'inf'")
 
     def _check_numbers(self) -> None:
-        sizes = "agents steps collect updates batch_size buffer_size evaluate_every evaluation_episodes policy_data"
-        _require(self, sizes, lambda value: value >= 1, "at least 1")
-        _require(self, "seed random_steps", lambda value: value >= 0, "0 or more")
+        sizes = "agents steps collect updates batch_size buffer_size evaluate_every evaluation_episodes"
+        _require(self, f"{sizes} policy_data", lambda value: value >= 1, "at least 1")
+        _require(self, "random_steps", lambda value: value >= 0, "0 or more")
+        _require(self, "seed", lambda value: 0 <= value < 2**31, "0 or more, and below 2^31")
         _require(self, "learning_rate", lambda value: 0 < value < math.inf, "above 0")
         _require(
             self, "exploration_noise smoothing_noise smoothing_clip", _finite_and_not_negative, "0 or more"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
 
 from augury.fleet.arm import Arm
 from augury.fleet.devices import AGENTS, mesh_for, split_over
@@ -37,52 +38,73 @@ class Fleet:
         self.program: Program = replace(
             programs[0], replay=replace(programs[0].replay, fractional=fractional)
         )
-        members = [settings for arm in arms for settings in arm.settings()]
-        self.agents = len(members)
+        self.agents = sum(arm.agents for arm in arms)
         mesh = mesh_for(self.agents)
-        # Every device gets equally many agents: repeat the last ones, whose results are not looked at.
-        members += members[-1:] * (-self.agents % mesh.size)
         self.sharding = split_over(mesh)
+        # Every device gets equally many agents: the last is repeated, and the copies are not looked at.
+        surplus = -self.agents % mesh.size
+        members = [arm.settings() for arm in arms]
+        last = jax.tree.map(lambda leaf: leaf[-1:], members[-1])
         self.settings: Settings = jax.device_put(
-            jax.tree.map(lambda *leaves: jnp.stack(leaves), *members), self.sharding
+            jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members, *[last] * surplus), self.sharding
         )
-        split, shared = PartitionSpec(AGENTS), PartitionSpec()
-
-        def compiled(
-            function: Callable[..., Any], arguments: tuple[PartitionSpec, ...], **options: Any
-        ) -> Any:
-            spread = jax.shard_map(function, mesh=mesh, in_specs=arguments, out_specs=split, check_vma=False)
-            return jax.jit(spread, **options)
-
-        over_agents = _one_by_one if mesh.devices.flat[0].platform == "cpu" else _all_at_once
-        self._init = compiled(over_agents(self.program.init), (split,))
-        self._advance = compiled(
-            over_agents(_rounds(self.program), shared=2), (split, split, shared, shared), donate_argnums=0
-        )
-        self._evaluate = compiled(over_agents(self.program.evaluate, shared=1), (split, split, shared))
+        self._compiled = _compiled(self.program, mesh)
 
     def init(self) -> Agent:
         """Agents that have seen nothing."""
-        agents: Agent = self._init(self.settings)
-        return agents
+        return self._compiled.init(self.settings)
 
     def advance(self, agents: Agent, first: int, rounds: int) -> Agent:
         """Train for some rounds; returns when they are done. The agents passed in are used up."""
-        advanced: Agent = self._advance(agents, self.settings, jnp.int32(first), jnp.int32(rounds))
+        advanced = self._compiled.advance(agents, self.settings, jnp.int32(first), jnp.int32(rounds))
         return jax.block_until_ready(advanced)
 
     def evaluate(self, agents: Agent, rounds: int) -> Measured:
         """Measure every agent after that many rounds."""
-        measured: Measured = self._evaluate(agents, self.settings, jnp.int32(rounds))
-        return Measured(*(np.asarray(values)[: self.agents] for values in measured))
+        measured = self._compiled.evaluate(agents, self.settings, jnp.int32(rounds))
+        return jax.tree.map(lambda values: np.asarray(values)[: self.agents], measured)
 
     @property
-    def compilations(self) -> int:
-        """How often the training program was compiled: once, however the rounds are split."""
-        return int(self._advance._cache_size())
+    def traces(self) -> int:
+        """How often the training program was traced: once, however the rounds are split."""
+        return self._compiled.traces
 
 
-def _one_by_one(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]:
+class _Compiled:
+    """A program over the agents of a mesh of devices, compiled when first called."""
+
+    def __init__(self, program: Program, mesh: Mesh) -> None:
+        self.traces = 0
+
+        def rounds(agent: Agent, settings: Settings, first: Array, count: Array) -> Agent:
+            # The count is an argument, so that no count needs a new compilation.
+            self.traces += 1
+            return jax.lax.fori_loop(
+                first, first + count, lambda round_, agent: program.round(agent, settings, round_), agent
+            )
+
+        over_agents = _one_by_one if mesh.devices.flat[0].platform == "cpu" else _all_at_once
+        split, shared = PartitionSpec(AGENTS), PartitionSpec()
+
+        def compiled(function: Callable[..., Any], own: int, common: int, **options: Any) -> Any:
+            specs = (split,) * own + (shared,) * common
+            spread = jax.shard_map(
+                over_agents(function, common), mesh=mesh, in_specs=specs, out_specs=split, check_vma=False
+            )
+            return jax.jit(spread, **options)
+
+        self.init = compiled(program.init, own=1, common=0)
+        self.advance = compiled(rounds, own=2, common=2, donate_argnums=0)
+        self.evaluate = compiled(program.evaluate, own=2, common=1)
+
+
+@lru_cache(maxsize=8)
+def _compiled(program: Program, mesh: Mesh) -> _Compiled:
+    """Fleets that share a program share its compilation."""
+    return _Compiled(program, mesh)
+
+
+def _one_by_one(function: Callable[..., Any], shared: int) -> Callable[..., Any]:
     """One agent after the other, so that its numbers stay in the core's cache: the fastest on a CPU.
 
     It also makes an agent's results independent of the fleet around it, to the last bit.
@@ -95,7 +117,7 @@ def _one_by_one(function: Callable[..., Any], shared: int = 0) -> Callable[..., 
     return mapped
 
 
-def _all_at_once(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]:
+def _all_at_once(function: Callable[..., Any], shared: int) -> Callable[..., Any]:
     """Every agent in the same instruction, as an accelerator wants it."""
 
     def mapped(*arguments: Any) -> Any:
@@ -103,14 +125,3 @@ def _all_at_once(function: Callable[..., Any], shared: int = 0) -> Callable[...,
         return jax.vmap(function, in_axes=axes)(*arguments)
 
     return mapped
-
-
-def _rounds(program: Program) -> Callable[..., Agent]:
-    """One agent's training for a number of rounds that is an argument: no number needs a new compilation."""
-
-    def advance(agent: Agent, settings: Settings, first: Array, rounds: Array) -> Agent:
-        return jax.lax.fori_loop(
-            first, first + rounds, lambda round_, agent: program.round(agent, settings, round_), agent
-        )
-
-    return advance

@@ -33,9 +33,7 @@ class Display:
 
     def show(self, standing: Standing) -> None:
         """Take note of where the run stands."""
-        speed = ""
-        if standing.agent_steps:
-            speed = f"{standing.agent_steps / standing.seconds:,.0f} agent-steps/s"
+        speed = f"{standing.speed:,.0f} agent-steps/s"
         if standing.evaluated is not None:
             success = np.sort(standing.evaluated.success)
             self._success = (

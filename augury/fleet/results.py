@@ -42,9 +42,8 @@ class Result:
         if self.asked["augmentation"] is None or self.asked["ratio"] == 0:
             data = self.asked["policy_data"]
             return "no augmentation" if data == 1 else f"×{data} policy data"
-        return (
-            f"{self.asked['augmentation']}, m = {self.asked['ratio']:g}, α = {self.asked['update_ratio']:g}"
-        )
+        ratio, update_ratio = float(self.asked["ratio"]), self.asked["update_ratio"]
+        return f"{self.asked['augmentation'].split('/')[-1]} m={ratio:g} α={update_ratio:g}"
 
     @property
     def diverged(self) -> dict[int, int]:

@@ -35,10 +35,8 @@ class Progress(NamedTuple):
 
     steps: int
     """Of each agent's environments."""
-    agent_steps: int
-    """Of all of them together, this session."""
-    seconds: float
-    """Spent training, this session, without the first call (which compiles)."""
+    speed: float
+    """Steps per second of all agents together, in the last call of the compiled program."""
     evaluated: Measured | None
     """The newest measurement, where one was just made."""
 
@@ -78,39 +76,36 @@ def train_fleet(
     fleet = Fleet(arms)
     asked = [arm.described() for arm in arms]
     run = _start(fleet, checkpoint, asked)
+    last, due_rounds = arms[0].rounds, arms[0].evaluation_rounds
+    round_steps = fleet.program.collect * fleet.program.replay.environments * fleet.agents
     began = saved = time.monotonic()
-    trained, pace, agent_steps, saving = 0.0, 0.0, 0, 0.0
-    steps_per_round = fleet.program.collect * fleet.program.replay.environments
+    saving, length = 0.0, 1  # the first call compiles: it is short
 
     with _deferred_interrupt() as interrupted:
-        while run.rounds < arms[0].rounds:
-            due = next(rounds for rounds in arms[0].evaluation_rounds if rounds > run.rounds)
-            # The first call, which compiles, is short; later ones take a few seconds.
-            length = min(due - run.rounds, max(1, int(CALL_SECONDS / pace)) if pace else 1)
+        while run.rounds < last:
+            due = next(rounds for rounds in due_rounds if rounds > run.rounds)
+            length = min(length, due - run.rounds)
             called = time.monotonic()
             agents = fleet.advance(run.agents, run.rounds, length)
             run = run._replace(agents=agents, rounds=run.rounds + length)
-            if pace or trained:
-                trained += time.monotonic() - called
-                agent_steps += length * steps_per_round * fleet.agents
-            pace = (time.monotonic() - called) / length if trained else 1e-9
-            trained = trained or 1e-9
+            pace = (time.monotonic() - called) / length
 
             measured = None
             if run.rounds == due:
                 measured = fleet.evaluate(run.agents, run.rounds)
                 run = run._replace(history=_appended(run.history, measured, run.rounds, fleet))
             if watch is not None:
-                watch(Progress(run.rounds * fleet.program.collect, agent_steps, trained, measured))
+                watch(Progress(run.rounds * fleet.program.collect, round_steps / pace, measured))
+            length = max(1, int(CALL_SECONDS / pace))
 
             now = time.monotonic()
             worth_saving = now - saved > max(checkpoint_every, saving / CHECKPOINT_SHARE)
-            if checkpoint is not None and run.rounds < arms[0].rounds and (worth_saving or interrupted()):
+            if run.rounds < last and checkpoint is not None and (worth_saving or interrupted()):
                 elapsed = run.seconds + now - began
                 checkpoints.save(checkpoint, run._replace(seconds=elapsed), fleet, asked)
                 saved = time.monotonic()
                 saving = saved - now
-            if interrupted() and run.rounds < arms[0].rounds:
+            if run.rounds < last and interrupted():
                 raise Interrupted(run.rounds * fleet.program.collect)
 
     seconds = run.seconds + time.monotonic() - began

@@ -17,7 +17,6 @@ oldest transitions of both have the same age.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -114,18 +113,19 @@ class Replay:
 
         if self.fractional:
             buffers = self._grant(buffers, environment, number, start, ratio)
+        rows = jax.lax.dynamic_update_slice(buffers.observed, self.layout.pack(new), (0, start, 0))
+        buffers = buffers._replace(observed=rows)
         if self.copies:
-            keys = self._copy_keys(
-                buffers.key, environment[..., None], number[..., None], jnp.arange(self.copies)
-            )
             assert augmentation is not None
-            copied = jax.tree.map(lambda x: jnp.repeat(x[:, :, None], self.copies, 2), new)
-            stored = self.layout.pack(_batched(augmentation, 3)(keys, copied))
+            position = start + jnp.arange(length)
+            places = jnp.broadcast_arrays(
+                environment[..., None], position[:, None], jnp.arange(self.copies, dtype=jnp.uint32)
+            )
+            stored = self.layout.pack(self._recomputed(buffers, added + length, augmentation, *places))
             buffers = buffers._replace(
                 augmented=jax.lax.dynamic_update_slice(buffers.augmented, stored, (0, start, 0, 0))
             )
-        rows = jax.lax.dynamic_update_slice(buffers.observed, self.layout.pack(new), (0, start, 0))
-        return buffers._replace(observed=rows)
+        return buffers
 
     def sample(
         self,
@@ -184,9 +184,29 @@ class Replay:
         if self.copies:
             return self.layout.unpack(buffers.augmented[environment, position, copy])
         copy = jnp.where(jnp.isinf(ratio), jax.random.bits(key, copy.shape, jnp.uint32), copy)
+        return self._recomputed(buffers, added, augmentation, environment, position, copy)
+
+    def _recomputed(
+        self,
+        buffers: Buffers,
+        added: Array,
+        augmentation: Augmentation,
+        environment: Array,
+        position: Array,
+        copy: Array,
+    ) -> Transition:
+        """The augmented transitions at these places, from the observed ones.
+
+        Storing goes through here too: gathered from the ring along one flat axis, the compiler has the same
+        work before it every time. Over other axes, or fused with what made the transitions, the same
+        arithmetic may come out with another last bit.
+        """
+        shape = copy.shape
+        environment, position, copy = (places.reshape(-1) for places in (environment, position, copy))
         observed = self.layout.unpack(buffers.observed[environment, position])
         keys = self._copy_keys(buffers.key, environment, self._number_at(position, added), copy)
-        return _batched(augmentation, keys.ndim)(keys, observed)
+        augmented = jax.vmap(augmentation)(keys, observed)
+        return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), augmented)
 
     def _place(
         self, buffers: Buffers, added: Array, ratio: Array, index: Array
@@ -238,22 +258,6 @@ class Replay:
         identity, copy = jnp.broadcast_arrays(identity, jnp.asarray(copy).astype(jnp.uint32))
         keys = jax.vmap(lambda i, k: fold(fold(key, i), k))(identity.reshape(-1), copy.reshape(-1))
         return keys.reshape(identity.shape)
-
-
-def _batched(augmentation: Augmentation, axes: int) -> Callable[[Key, Transition], Transition]:
-    """The augmentation over that many leading axes, computed alike wherever it is called from.
-
-    The barriers keep the compiler from fusing it with its surroundings, which would round differently.
-    """
-    mapped: Callable[[Key, Transition], Transition] = augmentation
-    for _ in range(axes):
-        mapped = jax.vmap(mapped)
-
-    def isolated(keys: Key, transitions: Transition) -> Transition:
-        keys, transitions = jax.lax.optimization_barrier((keys, transitions))
-        return jax.lax.optimization_barrier(mapped(keys, transitions))
-
-    return isolated
 
 
 def _whole(ratio: Array) -> Array:

@@ -60,7 +60,7 @@ class Grid:
         )
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise ValueError("a coverage grid needs finite bounds for every dimension")
-        return cls(tuple(low.tolist()), tuple(high.tolist()))
+        return cls(tuple(map(float, low)), tuple(map(float, high)))
 
     @property
     def groups(self) -> list[list[int]]:

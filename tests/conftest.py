@@ -1,0 +1,17 @@
+"""Tests run on two CPU devices, each with a program of its own."""
+
+import os
+
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+
+import jax
+import pytest
+
+jax.config.update("jax_num_cpu_devices", 2)
+
+
+@pytest.fixture
+def strict_dtypes():
+    """An unintended cast is an error; not for tests that optimise, because Optax casts."""
+    with jax.numpy_dtype_promotion("strict"):
+        yield
