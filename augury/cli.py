@@ -26,7 +26,7 @@ from augury.errors import UserError, unknown_name
 from augury.fleet import Arm, Interrupted, Result, checkpoint, results, train_fleet, use_all_cores
 from augury.fleet.progress import Display
 
-out = Console()
+console = Console()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Train(Arm):
         folder = self.out or Path("runs") / _slug(arm)
         with _claimed(folder, self.resume, arm) as finished:
             if finished:
-                out.print(f"{folder} is finished already: nothing to do")
+                print(f"{folder} is finished already: nothing to do")
                 return
             path = folder / checkpoint.NAME
             try:
@@ -65,7 +65,7 @@ class Train(Arm):
             results.write(folder, result)
             path.unlink(missing_ok=True)
         _print_table([result])
-        out.print(f"results in {folder}")
+        print(f"results in {folder}")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Report:
             print(json.dumps([_row(result) for result in found], indent=2))
             return
         _print_table(found)
-        out.print(f"curves in {picture}")
+        print(f"curves in {picture}")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Show:
     def run(self) -> None:
         path = self.out or Path(re.sub(r"[^a-z0-9.]+", "-", self.augmentation).strip("-") + ".png")
         report.draw_augmentation(self.augmentation, path, seed=self.seed)
-        out.print(f"picture in {path}")
+        print(f"picture in {path}")
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,12 @@ class List:
             names = {"environments": list(ENVIRONMENTS), "algorithms": list(ALGORITHMS)}
             print(json.dumps({**names, "augmentations": augmentations}, indent=2))
             return
-        out.print(f"environments: {', '.join(ENVIRONMENTS)}")
-        out.print(f"algorithms: {', '.join(ALGORITHMS)}")
+        console.print(f"environments: {', '.join(ENVIRONMENTS)}")
+        console.print(f"algorithms: {', '.join(ALGORITHMS)}")
         table = Table("augmentation", "environment", "does", box=None, header_style="bold")
         for row in augmentations:
             table.add_row(str(row["augmentation"]), str(row["environment"]), str(row["does"]))
-        out.print(table)
+        console.print(table)
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"train": Train, "report": Report, "show": Show, "list": List}
@@ -180,16 +180,16 @@ def _parsed(arguments: list[str] | None) -> Any:
 
 
 def _one_line(box: str) -> str:
-    """The gist of tyro's complaint."""
-    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
-    text = " ".join(line for line in lines if line.strip("─"))
+    """The gist of tyro's complaint, whose first line is a title and whose rules are dashes."""
+    lines = [line.strip("│╰╯ ") for line in box.splitlines()[1:]]
+    text = " ".join(line for line in lines if line.strip("─-"))
     text = re.sub(r"\s*(Argument helptext|For full helptext).*", "", text)
     if unknown := re.match(
         r"Unrecognized options: ([^\s,]+).*?(?:Perhaps you meant:.*?(--[\w-]+))?( |$)", text
     ):
         option, near = unknown.group(1), re.search(r"Perhaps you meant: (--[\w-]+)", text)
         return f"unknown option '{option}'" + (f": did you mean '{near.group(1)}'?" if near else "")
-    if wrong := re.match(r"Error parsing ([^\s:]+): .*?\[(.*?)\]", text):
+    if wrong := re.match(r"Error parsing ([^\s:]+): .*?('[^']*')", text):
         return f"{wrong.group(1)} cannot be {wrong.group(2)}: see --help for what it takes"
     if missing := re.match(r"Missing from (augury \w+): (\S+)", text):
         return f"{missing.group(1)} needs {missing.group(2)}: see --help"
@@ -248,8 +248,9 @@ def _number(values: np.ndarray[Any, Any]) -> float | None:
 
 
 def _print_table(found: list[Result]) -> None:
-    table = Table("arm", box=None, header_style="bold")
-    for heading in ("agents", "steps", "success", "95% belt", "to 0.9", "β", "coverage"):
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("arm", no_wrap=True)
+    for heading in ("agents", "steps", "success", "95% belt", "to 0.9", "β", "cover"):
         table.add_column(heading, justify="right")
     for row in map(_row, found):
         low, high = row["interval"]
@@ -264,10 +265,12 @@ def _print_table(found: list[Result]) -> None:
             "–" if beta is None else f"{beta:.3g}",
             f"{row['coverage']:.2f}",
         )
-    out.print(table)
+    console.print(table)
     for result in found:
         for seed, step in result.diverged.items():
-            out.print(f"{result.label}: seed {seed} diverged by step {step:,}; it counts with what it scored")
+            console.print(
+                f"{result.label}: seed {seed} diverged by step {step:,}; it counts with what it scored"
+            )
 
 
 def _slug(arm: Arm) -> str:

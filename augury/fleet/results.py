@@ -102,7 +102,7 @@ def read(folder: Path) -> Result:
     if not path.exists():
         raise UserError(f"{folder} holds no finished run: {EVALUATIONS} is missing")
     try:
-        with np.load(path) as file:
+        with path.open("rb") as opened, np.load(opened) as file:
             evaluations = {name: file[name] for name in file.files}
     except Exception as error:  # zipfile, zlib and NumPy each raise their own
         raise UserError(f"{path} is damaged ({type(error).__name__})") from error
