@@ -134,4 +134,5 @@ def _used(rounds: int, fleet: Fleet) -> int:
 
 def _cut(name: str, leaf: Any, used: int) -> Any:
     """Only the filled part of a ring, whose axes are (agents, environments, capacity, …)."""
-    return leaf[:, :, :used] if name in (".buffers.observed", ".buffers.augmented") else leaf
+    is_ring = name in (".buffers.observed", ".buffers.augmented") and leaf.size
+    return leaf[:, :, :used] if is_ring else leaf

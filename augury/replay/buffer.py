@@ -88,11 +88,12 @@ class Replay:
 
     def init(self, key: Key) -> Buffers:
         """Empty buffers whose augmented copies will follow from `key`."""
-        slots = self.environments * self.capacity
+        slots, width = (self.environments, self.capacity), self.layout.width
         return Buffers(
-            observed=jnp.zeros((self.environments, self.capacity, self.layout.width)),
-            augmented=jnp.zeros((self.environments, self.capacity, self.copies, self.layout.width)),
-            granted=jnp.zeros(slots if self.fractional else 0, jnp.int32),
+            observed=jnp.zeros((*slots, width)),
+            # Not (…, 0, width) when empty: XLA takes seconds to compile with millions of empty rows.
+            augmented=jnp.zeros((*slots, self.copies, width) if self.copies else 0),
+            granted=jnp.zeros(math.prod(slots) if self.fractional else 0, jnp.int32),
             granted_head=jnp.int32(0),
             granted_tail=jnp.int32(0),
             key=key,
