@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
+import jax
 import numpy as np
 import tyro
 from rich.console import Console
@@ -24,8 +25,10 @@ from augury.augmentations import CATALOGUE
 from augury.envs import ENVIRONMENTS
 from augury.errors import UserError, unknown_name
 from augury.fleet import Arm, Interrupted, Result, checkpoint, results, train_fleet, use_all_cores
+from augury.fleet.files import PARTIAL
 from augury.fleet.progress import Display
 
+LOCK = ".lock"
 console = Console()
 
 
@@ -51,10 +54,11 @@ class Train(Arm):
         arm = Arm(**{field.name: getattr(self, field.name) for field in fields(Arm)}).resolved()
         folder = self.out or Path("runs") / _slug(arm)
         with _claimed(folder, self.resume, arm) as finished:
+            path = folder / checkpoint.NAME
             if finished:
+                path.unlink(missing_ok=True)
                 print(f"{folder} is finished already: nothing to do")
                 return
-            path = folder / checkpoint.NAME
             try:
                 with Display(arm) as display:
                     result = train_fleet(
@@ -158,6 +162,8 @@ def main(arguments: list[str] | None = None) -> None:
         _parsed(arguments).run()
     except UserError as error:
         raise SystemExit(_say(str(error), code=2)) from None
+    except jax.errors.JaxRuntimeError as error:  # out of memory, most of all
+        raise SystemExit(_say(str(error).splitlines()[0], code=1)) from error
     except KeyboardInterrupt:
         raise SystemExit(_say("interrupted", code=130)) from None
 
@@ -199,15 +205,9 @@ def _one_line(box: str) -> str:
 @contextlib.contextmanager
 def _claimed(folder: Path, resume: bool, arm: Arm) -> Iterator[bool]:
     """Take a folder for a run, and say whether that run is finished. Nothing of another run is touched."""
-    asked = arm.described()
-    used = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    if used and not resume:
-        raise UserError(f"{folder} exists already: choose another --out, or go on with --resume")
-    if used:
-        checkpoint.refuse_other_run(folder, [results.read_run(folder)["asked"]], [asked])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
+        lock = (folder / LOCK).open("w")
     except OSError as error:
         raise UserError(f"cannot use {folder}: {error.strerror}") from error
     with lock:
@@ -215,10 +215,22 @@ def _claimed(folder: Path, resume: bool, arm: Arm) -> Iterator[bool]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UserError(f"{folder} is in use by another run") from None
-        if not used:
-            results.write_run(folder, asked, finished=None)
-        yield (folder / results.EVALUATIONS).exists()
-    (folder / ".lock").unlink(missing_ok=True)
+        try:
+            yield _is_finished(folder, resume, arm.described())
+        finally:
+            (folder / LOCK).unlink(missing_ok=True)
+
+
+def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
+    """Whether the run in this folder is finished; a folder without a run becomes the new run's."""
+    if not any(path for path in folder.iterdir() if path.name != LOCK and path.suffix != PARTIAL):
+        results.write_run(folder, asked, finished=None)
+        return False
+    if not resume:
+        raise UserError(f"{folder} exists already: choose another --out, or go on with --resume")
+    record = results.read_run(folder)
+    checkpoint.refuse_other_run(folder, [record["asked"]], [asked])
+    return record["finished"] is not None
 
 
 def _row(result: Result) -> dict[str, Any]:

@@ -10,6 +10,12 @@ import pytest
 jax.config.update("jax_num_cpu_devices", 2)
 
 
+@pytest.fixture(autouse=True)
+def _devices_stay(monkeypatch):
+    """Commands that run in this process keep the two devices, whatever the machine has."""
+    monkeypatch.setattr("augury.cli.use_all_cores", lambda: None)
+
+
 @pytest.fixture
 def strict_dtypes():
     """An unintended cast is an error; not for tests that optimise, because Optax casts."""

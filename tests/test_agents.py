@@ -21,9 +21,9 @@ def trained(algorithm, make_batch, updates=1_500, weights=None, hyper=HYPER):
     learner = algorithm.init(jax.random.key(0), jnp.zeros(1))
 
     def update(learner, count):
-        key = jax.random.fold_in(jax.random.key(1), count)
-        noise = jax.random.normal(key, algorithm.noise_shape(ROWS))
-        return algorithm.update(noise, learner, Batch(make_batch(key), weights), hyper, count), None
+        batch_key, noise_key = jax.random.split(jax.random.fold_in(jax.random.key(1), count))
+        noise = jax.random.normal(noise_key, algorithm.noise_shape(ROWS))
+        return algorithm.update(noise, learner, Batch(make_batch(batch_key), weights), hyper, count), None
 
     return jax.jit(lambda learner: jax.lax.scan(update, learner, jnp.arange(updates))[0])(learner)
 

@@ -1,12 +1,12 @@
 """The command line as its users meet it: real processes, wrong input, kills, full disks."""
 
 import json
-import resource
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,9 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "augury", *map(str, arguments)]
 
 
-def run(*arguments: str | Path, **options) -> subprocess.CompletedProcess:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, **options)
+def run(*arguments: str | Path, before: Sequence[str] = ()) -> subprocess.CompletedProcess:
+    """A command that is waited for; `before` is a program that changes its own limits and becomes it."""
+    return subprocess.run([*before, *command(*arguments)], capture_output=True, text=True, check=False)
 
 
 def refused(capsys, *arguments: str | Path) -> str:
@@ -42,6 +43,20 @@ def refused(capsys, *arguments: str | Path) -> str:
     assert said.startswith("augury: ")
     assert said.count("\n") == 1
     return said
+
+
+def killed_after_a_checkpoint(folder: Path, moment: float = 0.0) -> Path:
+    """The checkpoint of a run that was killed so many seconds after its first one."""
+    arguments = [*RUN, "--out", folder, "--checkpoint-every", "0.1"]
+    process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    path = folder / checkpoint.NAME
+    while not path.exists():
+        assert process.poll() is None, "the run ended before its first checkpoint"
+        time.sleep(0.01)
+    time.sleep(moment)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "the run ended before it was killed"
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +85,10 @@ def test_a_run_leaves_its_record_and_its_evaluations(finished):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_run_killed_at_a_random_moment_and_resumed_ends_bit_for_bit_the_same(finished, tmp_path, seed):
     folder = tmp_path / "killed"
-    arguments = [*RUN, "--out", folder, "--checkpoint-every", "0.1"]
-    process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    path = folder / checkpoint.NAME
-    while not path.exists():
-        assert process.poll() is None, "the run ended before its first checkpoint"
-        time.sleep(0.01)
-    time.sleep(float(np.random.default_rng(seed).uniform(0, 1)))
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    path = killed_after_a_checkpoint(folder, moment=float(np.random.default_rng(seed).uniform(0, 0.5)))
     assert not (folder / "evaluations.npz").exists()
 
-    resumed = run(*arguments, "--resume")
+    resumed = run(*RUN, "--out", folder, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     with np.load(folder / "evaluations.npz") as ours, np.load(finished / "evaluations.npz") as theirs:
         assert set(ours.files) == set(theirs.files)
@@ -145,17 +152,7 @@ def test_a_folder_in_use_is_refused(tmp_path, capsys):
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied", "replaced"])
 def test_a_damaged_checkpoint_is_refused_and_left_for_inspection(tmp_path, damage):
     folder = tmp_path / "damaged"
-    process = subprocess.Popen(
-        command(*RUN, "--out", folder, "--checkpoint-every", "0.1"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    path = folder / checkpoint.NAME
-    while not path.exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    path = killed_after_a_checkpoint(folder)
     content = path.read_bytes()
     spoiled = {
         "truncated": content[: len(content) // 2],
@@ -174,22 +171,58 @@ def test_a_damaged_checkpoint_is_refused_and_left_for_inspection(tmp_path, damag
 def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(tmp_path):
     """A limit on the size of files stands in for the disk: the same call fails, with an error of the OS."""
     folder = tmp_path / "full"
+    path = killed_after_a_checkpoint(folder)
+    before = path.read_bytes()
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
-    stopped = run(*RUN, "--out", folder, "--checkpoint-every", "0.1", preexec_fn=limit)
+    arguments = [*RUN, "--out", folder, "--resume", "--checkpoint-every", "0.1"]
+    limited = ["sh", "-c", 'ulimit -f 50; exec "$@"', "sh"]
+    stopped = run(*arguments, before=limited)
     assert stopped.returncode == 2, stopped.stderr
-    assert stopped.stderr.startswith(f"augury: cannot write {folder / checkpoint.NAME}")
+    assert stopped.stderr.startswith(f"augury: cannot write {path}")
     assert stopped.stderr.count("\n") == 1
+    assert path.read_bytes() == before
     assert not list(folder.glob(".*.partial"))
-    assert run(*RUN, "--out", folder, "--resume").returncode == 0
+    assert run(*arguments).returncode == 0
 
 
 def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert "cannot use" in refused(capsys, *QUICK, "--out", tmp_path / "file" / "below")
-    assert "exists already" in refused(capsys, *QUICK, "--out", tmp_path / "file")
+    assert "cannot use" in refused(capsys, *QUICK, "--out", tmp_path / "file")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "thesis.tex").write_text("precious")
+    assert "exists already" in refused(capsys, *QUICK, "--out", tmp_path / "kept")
+    assert "cannot read" in refused(capsys, *QUICK, "--out", tmp_path / "kept", "--resume")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["thesis.tex"]
+
+
+def test_a_picture_that_cannot_be_written_is_refused(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    said = refused(capsys, "show", "goal2d/rotate", "--out", tmp_path / "file" / "picture.png")
+    assert "cannot write" in said
+
+
+def test_a_run_killed_between_its_two_last_writes_is_finished_by_resuming(finished, tmp_path):
+    folder = tmp_path / "almost"
+    folder.mkdir()
+    (folder / "evaluations.npz").write_bytes((finished / "evaluations.npz").read_bytes())
+    record = json.loads((finished / "run.json").read_text())
+    results.write_run(folder, record["asked"], finished=None)
+    assert run(*RUN, "--out", folder, "--resume").returncode == 0
+    assert json.loads((folder / "run.json").read_text())["finished"]
+
+
+def test_a_checkpoint_fits_another_number_of_cores(finished, tmp_path):
+    folder = tmp_path / "moved"
+    killed_after_a_checkpoint(folder)
+    confine = (
+        "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    moved = run(*RUN, "--out", folder, "--resume", before=[sys.executable, "-c", confine])
+    assert moved.returncode == 0, moved.stderr
+    with np.load(folder / "evaluations.npz") as ours, np.load(finished / "evaluations.npz") as theirs:
+        np.testing.assert_array_equal(ours["success"], theirs["success"])
 
 
 @pytest.mark.parametrize(

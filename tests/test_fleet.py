@@ -217,6 +217,27 @@ def test_a_numpy_augmentation_trains():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), written, compiled)
 
 
+def test_an_augmentation_may_be_a_plain_function_or_have_vectors_as_parameters():
+    def stay(key, transition):
+        return transition
+
+    @augmentation
+    class Stay:
+        offset: object
+
+        def __call__(self, key, transition):
+            return transition._replace(observation=transition.observation + self.offset)
+
+    short = replace(SMALL, agents=4, steps=320)
+    plain, vector = (learned(replace(short, augmentation=each)) for each in (stay, Stay(jnp.zeros(4))))
+    assert_same(plain, vector)
+
+
+def test_arms_that_do_not_fit_together_are_refused_by_one_fleet():
+    with pytest.raises(UserError, match="cannot train in one fleet"):
+        train_fleet([SMALL, replace(SMALL, batch_size=8)])
+
+
 def test_a_diverged_agent_is_reported_by_its_seed_and_kept():
     arms = [replace(SMALL, seed=3), replace(SMALL, seed=5, learning_rate=1e30)]
     healthy, lost = train(arms)
@@ -248,6 +269,7 @@ def test_a_diverged_agent_is_reported_by_its_seed_and_kept():
         ({"evaluation_environment": "x"}, "unknown environment 'x'"),
         ({"storage": "lzy"}, "unknown storage 'lzy': did you mean 'lazy'?"),
         ({"ratio": math.inf, "augmentation": "goal2d/rotate", "storage": "eager"}, "cannot hold infinitely"),
+        ({"random_steps": 1_024}, "random_steps 1024 leave no update in 1024 steps"),
         ({"ratio": 1e8, "augmentation": "goal2d/rotate"}, "use 'inf'"),
     ],
 )

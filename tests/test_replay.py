@@ -189,9 +189,11 @@ def test_a_fractional_ratio_forgets_what_the_ring_overwrote():
 
 def test_a_tiny_ratio_never_leaves_the_augmented_buffer_empty():
     kind = replay(environments=1, fractional=True, update_ratio=1.0)
-    buffers, added = filled(kind, 1, 1e-6)
-    _, augmented = halves(kind, sample(kind, buffers, added, 1e-6, Stamp()))
-    assert set(np.unique(code_of(augmented))) == {0}
+    for writes, certain in ((1, 0), (4, 0), (5, 32), (7, 32), (9, 64)):
+        buffers, added = filled(kind, writes, 1e-6)
+        assert int(kind.augmented_size(buffers, added, jnp.float32(1e-6))) == 1
+        _, augmented = halves(kind, sample(kind, buffers, added, 1e-6, Stamp()))
+        assert set(np.unique(code_of(augmented))) == {certain}
 
 
 @pytest.mark.parametrize(("alpha", "rows"), [(0, 0), (0.25, 4), (1, 16), (0.3, 5), (2.5, 40)])

@@ -12,6 +12,7 @@ from augury.report import draw_augmentation, first_to_reach, interquartile_mean,
 def result(curves, **asked) -> Result:
     settings = {
         "environment": "goal2d",
+        "algorithm": "td3",
         "augmentation": None,
         "ratio": 0.0,
         "update_ratio": 0.0,
@@ -80,6 +81,7 @@ def test_labels_tell_arms_apart():
     curves = np.zeros((1, 1))
     assert result(curves).label == "no augmentation"
     assert result(curves, policy_data=4).label == "×4 policy data"
+    assert result(curves, algorithm="sac").label == "SAC no augmentation"
     asked = {"augmentation": "goal2d/translate", "ratio": "inf", "update_ratio": 0.5}
     assert result(curves, **asked).label == "translate m=inf α=0.5"
 

@@ -43,6 +43,28 @@ def needs_of(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 @augmentation
+class Plain:
+    """A function without parameters of its own, as a pytree without leaves."""
+
+    function: Augmentation = static()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return needs_of(self.function)
+
+    def __repr__(self) -> str:
+        return _name(self.function)
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        return self.function(key, transition)
+
+
+def as_pytree(function: Augmentation) -> Augmentation:
+    """The augmentation itself, or wrapped where JAX would take it for a number."""
+    return Plain(function) if jax.tree.leaves(function) == [function] else function
+
+
+@augmentation
 class Compose:
     """Apply several augmentations one after the other."""
 
@@ -125,6 +147,9 @@ class FromNumpy:
     function: NumpyFunction = static()
     needs: tuple[str, ...] = static(default=())
 
+    def __repr__(self) -> str:
+        return f"from_numpy({_name(self.function)})"
+
     def __call__(self, key: Key, transition: Transition) -> Transition:
         shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), transition)
         return jax.pure_callback(
@@ -135,7 +160,7 @@ class FromNumpy:
         observed: Transition = jax.tree.map(np.array, transition)
         expected = jax.tree.map(np.array, transition)  # apart, should the function write in place
         result = self.function(np.random.default_rng(np.asarray(key_data)), observed)
-        name = getattr(self.function, "__name__", "augmentation")
+        name = getattr(self.function, "__name__", _name(self.function))
         if not isinstance(result, Transition):
             raise UserError(f"{name} must return a Transition, not {type(result).__name__}")
         return Transition(
@@ -149,6 +174,12 @@ class FromNumpy:
 def from_numpy(function: NumpyFunction, needs: tuple[str, ...] = ()) -> FromNumpy:
     """Wrap `function(generator, transition) -> transition`, written with NumPy alone."""
     return FromNumpy(function, needs)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """A name that is the same in every process."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _like(what: str, value: Any, expected: Any) -> Any:

@@ -69,15 +69,11 @@ def parse(text: str) -> tuple[Entry, dict[str, Any]]:
     if not bracket:
         return entry, {}
     try:
-        call = ast.parse(f"f({arguments}", mode="eval").body
-        assert isinstance(call, ast.Call)
-        keywords = {str(k.arg): k.value for k in call.keywords}
-        positional = dict(zip(entry.parameters, call.args, strict=False))
-        values = {key: float(ast.literal_eval(node)) for key, node in (positional | keywords).items()}
-        if len(values) < len(call.args) + len(call.keywords):
-            raise UserError(f"too many parameters in '{text}': write '{entry.signature}'")
-        return entry, values
-    except (SyntaxError, AssertionError, TypeError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
+        call: Any = ast.parse(f"f({arguments}", mode="eval").body
+        values = [float(ast.literal_eval(node)) for node in call.args]
+        named = {str(word.arg): float(ast.literal_eval(word.value)) for word in call.keywords}
+    except (SyntaxError, AttributeError, TypeError, ValueError):
         raise UserError(f"cannot read '{text}': write '{entry.signature}' with numbers") from None
+    if len(values) > len(entry.parameters):
+        raise UserError(f"too many parameters in '{text}': write '{entry.signature}'")
+    return entry, dict(zip(entry.parameters, values, strict=False)) | named

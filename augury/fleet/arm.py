@@ -13,7 +13,7 @@ import numpy as np
 from augury import augmentations, envs
 from augury.agents import ALGORITHMS, Hyperparameters
 from augury.augmentations import Augmentation
-from augury.augmentations.base import needs_of
+from augury.augmentations.base import as_pytree, needs_of
 from augury.envs import JaxEnvironment
 from augury.errors import UserError, unknown_name
 from augury.fleet.program import Program, Settings
@@ -117,7 +117,7 @@ class Arm:
             return None
         if isinstance(self.augmentation, str):
             return augmentations.make(self.augmentation)
-        return self.augmentation
+        return as_pytree(self.augmentation)
 
     def program(self) -> Program:
         """What fixes shapes. Arms with equal programs train in one fleet."""
@@ -154,11 +154,14 @@ class Arm:
         def each(value: Any) -> Any:
             return np.full(self.agents, value, np.float32)
 
+        def repeated(leaf: Any) -> Any:
+            return jnp.broadcast_to(jnp.asarray(leaf), (self.agents, *jnp.shape(leaf)))
+
         return Settings(
             key=jax.vmap(jax.random.key)(np.array(self.seeds, np.uint32)),
             hyper=Hyperparameters(*(each(getattr(self, name)) for name in Hyperparameters._fields)),
             ratio=each(self.ratio),
-            augmentation=jax.tree.map(each, self.function()),
+            augmentation=jax.tree.map(repeated, self.function()),
         )
 
     @property
@@ -207,6 +210,8 @@ class Arm:
         _require(
             self, "update_ratio", lambda value: value is None or _finite_and_not_negative(value), "0 or more"
         )
+        if self.random_steps // self.collect >= self.rounds:
+            raise UserError(f"random_steps {self.random_steps} leave no update in {self.steps} steps")
         if not self.hidden or min(self.hidden) < 1:
             raise UserError(f"hidden must be widths of at least 1, not {self.hidden}")
         if self.storage not in ("lazy", "eager"):

@@ -1,7 +1,7 @@
 """Checkpoints: a run's whole state in one file of plain arrays. Nothing is unpickled.
 
 Written atomically, so that a run killed at any moment finds the last complete one; with a checksum of every
-array, so that a damaged one is noticed; without the unused part of the buffers.
+array, so that a damaged one is noticed; without the unused part of the rings, and for any number of devices.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from augury.errors import UserError
 from augury.fleet.files import replacing
 from augury.fleet.fleet import Fleet
 from augury.fleet.program import Agent
+from augury.fleet.results import Arrays
 
 NAME = "checkpoint.safetensors"
 FORMAT = "1"
-
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class Checkpoint(NamedTuple):
@@ -41,9 +40,9 @@ class Checkpoint(NamedTuple):
 
 def save(path: Path, checkpoint: Checkpoint, fleet: Fleet, asked: list[dict[str, Any]]) -> None:
     """Write a checkpoint, replacing an older one only when it is complete."""
-    used = _used(checkpoint.rounds, fleet)
+    used = min(checkpoint.rounds * fleet.program.collect, fleet.program.replay.capacity)
     arrays = {
-        f"agents{name}": np.ascontiguousarray(_plain(_cut(name, leaf, used)))
+        f"agents{name}": _plain(_cut(name, leaf[: fleet.agents], used))
         for name, leaf in _named(checkpoint.agents).items()
     }
     arrays |= {f"history.{name}": np.ascontiguousarray(values) for name, values in checkpoint.history.items()}
@@ -52,8 +51,8 @@ def save(path: Path, checkpoint: Checkpoint, fleet: Fleet, asked: list[dict[str,
         "asked": json.dumps(asked),
         "rounds": str(checkpoint.rounds),
         "seconds": repr(checkpoint.seconds),
-        "checksums": json.dumps({name: zlib.crc32(values.data) for name, values in arrays.items()}),
     }
+    about["checksums"] = json.dumps(_checksums(arrays, about))
     with replacing(path) as temporary:
         try:
             save_file(arrays, temporary, about)
@@ -67,27 +66,19 @@ def load(path: Path, fleet: Fleet, asked: list[dict[str, Any]]) -> Checkpoint:
         with safe_open(path, framework="numpy") as file:
             about = file.metadata() or {}
             arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if json.loads(about.pop("checksums")) != _checksums(arrays, about):
+            raise ValueError("checksums differ")
         if about["format"] != FORMAT:
-            raise UserError(
-                f"checkpoint {path} has format {about['format']}, not {FORMAT}: start again in a new folder"
-            )
-        checksums = json.loads(about["checksums"])
-        damaged = [
-            name
-            for name, values in arrays.items()
-            if zlib.crc32(np.ascontiguousarray(values).data) != checksums[name]
-        ]
-        if damaged or checksums.keys() != arrays.keys():
-            raise KeyError(*damaged)
+            raise UserError(f"checkpoint {path} has format {about['format']}, not {FORMAT}: start again")
         refuse_other_run(path, json.loads(about["asked"]), asked)
-        rounds = int(about["rounds"])
-        agents = _restored(arrays, fleet)
-    except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
+        history = {n.removeprefix("history."): a for n, a in arrays.items() if n.startswith("history.")}
+        return Checkpoint(_restored(arrays, fleet), int(about["rounds"]), history, float(about["seconds"]))
+    except UserError:
+        raise
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise UserError(
-            f"checkpoint {path} is damaged ({type(error).__name__}): remove it to start from the beginning"
+            f"checkpoint {path} is damaged ({error}): remove it to start from the beginning"
         ) from error
-    history = {name.removeprefix("history."): a for name, a in arrays.items() if name.startswith("history.")}
-    return Checkpoint(agents, rounds, history, float(about["seconds"]))
 
 
 def refuse_other_run(path: Path, stored: list[dict[str, Any]], asked: list[dict[str, Any]]) -> None:
@@ -100,23 +91,32 @@ def refuse_other_run(path: Path, stored: list[dict[str, Any]], asked: list[dict[
                 raise UserError(f"{path} was made with {name} = {then.get(name)}, not {now[name]}")
 
 
+def _checksums(arrays: Arrays, about: dict[str, str]) -> dict[str, int]:
+    """A number for every array and every remark that changes when they do."""
+    remarks = {name: zlib.crc32(text.encode()) for name, text in about.items()}
+    return remarks | {name: zlib.crc32(np.ascontiguousarray(values).data) for name, values in arrays.items()}
+
+
 def _restored(arrays: Arrays, fleet: Fleet) -> Agent:
-    """The agents on their devices, with the buffers' unused part filled up again."""
+    """The agents on their devices: rings get their unused part back, and devices their share of agents."""
     shapes = jax.eval_shape(fleet.init)
 
     def leaf(name: str, shape: Any) -> Any:
         stored = arrays[f"agents{name}"]
-        if jnp.issubdtype(shape.dtype, jax.dtypes.prng_key):
-            return jax.device_put(jax.random.wrap_key_data(jnp.asarray(stored)), fleet.sharding)
-        whole = np.zeros(shape.shape, shape.dtype)
-        whole[tuple(slice(length) for length in stored.shape)] = stored
-        return jax.device_put(whole, fleet.sharding)
+        is_key = jnp.issubdtype(shape.dtype, jax.dtypes.prng_key)
+        if not is_key:
+            grown = np.zeros((len(stored), *shape.shape[1:]), shape.dtype)
+            grown[tuple(slice(length) for length in stored.shape)] = stored
+            stored = grown
+        surplus = shape.shape[0] - len(stored)
+        stored = np.concatenate([stored, np.repeat(stored[-1:], surplus, 0)])
+        return jax.device_put(
+            jax.random.wrap_key_data(jnp.asarray(stored)) if is_key else stored, fleet.sharding
+        )
 
     leaves, structure = jax.tree.flatten(shapes)
-    agents: Agent = jax.tree.unflatten(
-        structure, [leaf(name, shape) for name, shape in zip(_named(shapes), leaves, strict=True)]
-    )
-    return agents
+    named = zip(_named(shapes), leaves, strict=True)
+    return jax.tree.unflatten(structure, [leaf(name, shape) for name, shape in named])
 
 
 def _named(tree: Any) -> dict[str, Any]:
@@ -125,14 +125,10 @@ def _named(tree: Any) -> dict[str, Any]:
 
 def _plain(leaf: Any) -> np.ndarray[Any, Any]:
     is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
-
-
-def _used(rounds: int, fleet: Fleet) -> int:
-    return min(rounds * fleet.program.collect, fleet.program.replay.capacity)
+    return np.ascontiguousarray(jax.random.key_data(leaf) if is_key else leaf)
 
 
 def _cut(name: str, leaf: Any, used: int) -> Any:
-    """Only the filled part of a ring, whose axes are (agents, environments, capacity, …)."""
+    """Only the filled part of a ring of rows, whose axes are (agents, environments, capacity, …)."""
     is_ring = name in (".buffers.observed", ".buffers.augmented") and leaf.size
     return leaf[:, :, :used] if is_ring else leaf

@@ -20,7 +20,9 @@ def use_all_cores() -> None:
     flag = "--xla_cpu_multi_thread_eigen=false"
     if flag not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
-    jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+    has_affinity = hasattr(os, "sched_getaffinity")  # Linux has, macOS has not
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    jax.config.update("jax_num_cpu_devices", cores)
 
 
 def mesh_for(agents: int) -> Mesh:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from augury.errors import UserError
+
+PARTIAL = ".partial"
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path to write to; it becomes `path` when the block ends well, and is removed otherwise."""
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = path.with_name(f".{path.name}{PARTIAL}")
     try:
         yield temporary
         with temporary.open("rb") as written:
@@ -22,4 +24,5 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

@@ -48,7 +48,10 @@ class Fleet:
         self.settings: Settings = jax.device_put(
             jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members, *[last] * surplus), self.sharding
         )
-        self._compiled = _compiled(self.program, mesh)
+        self.devices = mesh.size
+        self.copies_buffers = _is_cpu(mesh)
+        """Whether every call of `advance` copies the agents it is given."""
+        self._compiled = compiled(self.program, mesh)
 
     def init(self) -> Agent:
         """Agents that have seen nothing."""
@@ -70,7 +73,7 @@ class Fleet:
         return self._compiled.traces
 
 
-class _Compiled:
+class Compiled:
     """A program over the agents of a mesh of devices, compiled when first called."""
 
     def __init__(self, program: Program, mesh: Mesh) -> None:
@@ -83,25 +86,29 @@ class _Compiled:
                 first, first + count, lambda round_, agent: program.round(agent, settings, round_), agent
             )
 
-        over_agents = _one_by_one if mesh.devices.flat[0].platform == "cpu" else _all_at_once
+        over_agents = _one_by_one if _is_cpu(mesh) else _all_at_once
         split, shared = PartitionSpec(AGENTS), PartitionSpec()
 
-        def compiled(function: Callable[..., Any], own: int, common: int, **options: Any) -> Any:
+        def spread_over(function: Callable[..., Any], own: int, common: int, **options: Any) -> Any:
             specs = (split,) * own + (shared,) * common
             spread = jax.shard_map(
                 over_agents(function, common), mesh=mesh, in_specs=specs, out_specs=split, check_vma=False
             )
             return jax.jit(spread, **options)
 
-        self.init = compiled(program.init, own=1, common=0)
-        self.advance = compiled(rounds, own=2, common=2, donate_argnums=0)
-        self.evaluate = compiled(program.evaluate, own=2, common=1)
+        self.init = spread_over(program.init, own=1, common=0)
+        self.advance = spread_over(rounds, own=2, common=2, donate_argnums=0)
+        self.evaluate = spread_over(program.evaluate, own=2, common=1)
 
 
 @lru_cache(maxsize=8)
-def _compiled(program: Program, mesh: Mesh) -> _Compiled:
+def compiled(program: Program, mesh: Mesh) -> Compiled:
     """Fleets that share a program share its compilation."""
-    return _Compiled(program, mesh)
+    return Compiled(program, mesh)
+
+
+def _is_cpu(mesh: Mesh) -> bool:
+    return mesh.devices.flat[0].platform == "cpu"
 
 
 def _one_by_one(function: Callable[..., Any], shared: int) -> Callable[..., Any]:

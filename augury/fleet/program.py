@@ -112,12 +112,12 @@ class Program:
             agent.buffers, new, round_ * self.collect, settings.ratio, settings.augmentation
         )
         agent = agent._replace(buffers=buffers)
-        return jax.lax.cond(
+        learner = jax.lax.cond(
             round_ >= self.first_update_round,
-            lambda learner: agent._replace(learner=self._learn(learn_key, agent, settings, round_)),
-            lambda learner: agent,
-            agent.learner,
+            lambda: self._learn(learn_key, agent, settings, round_),
+            lambda: agent.learner,
         )
+        return agent._replace(learner=learner)
 
     def evaluate(self, agent: Agent, settings: Settings, rounds: Array) -> Measured:
         """Measure an agent. The randomness is the evaluation's own, so training does not notice it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from scipy.stats import trim_mean
 
 from augury.fleet.arm import Arm
 from augury.fleet.training import Progress as Standing
@@ -35,10 +35,7 @@ class Display:
         """Take note of where the run stands."""
         speed = f"{standing.speed:,.0f} agent-steps/s"
         if standing.evaluated is not None:
-            success = np.sort(standing.evaluated.success)
-            self._success = (
-                f"success {np.mean(success[len(success) // 4 : len(success) - len(success) // 4]):.2f}"
-            )
+            self._success = f"success {trim_mean(standing.evaluated.success, 0.25):.2f}"
             if not self._console.is_terminal:
                 self._console.print(f"{standing.steps:,}/{self._steps:,} steps  {self._success}  {speed}")
         elif self._success == "compiling":

@@ -39,11 +39,16 @@ class Result:
     @property
     def label(self) -> str:
         """A short name for tables and legends."""
-        if self.asked["augmentation"] is None or self.asked["ratio"] == 0:
-            data = self.asked["policy_data"]
-            return "no augmentation" if data == 1 else f"×{data} policy data"
-        ratio, update_ratio = float(self.asked["ratio"]), self.asked["update_ratio"]
-        return f"{self.asked['augmentation'].split('/')[-1]} m={ratio:g} α={update_ratio:g}"
+        asked = self.asked
+        words = [] if asked["algorithm"] == "td3" else [asked["algorithm"].upper()]
+        if asked["policy_data"] > 1:
+            words.append(f"×{asked['policy_data']} policy data")
+        if asked["augmentation"] is not None and asked["ratio"] != 0:
+            name = asked["augmentation"].split("/")[-1]
+            words.append(f"{name} m={float(asked['ratio']):g} α={asked['update_ratio']:g}")
+        elif asked["policy_data"] == 1:
+            words.append("no augmentation")
+        return " ".join(words)
 
     @property
     def diverged(self) -> dict[int, int]:

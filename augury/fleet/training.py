@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
+from augury.errors import UserError
 from augury.fleet import checkpoint as checkpoints
 from augury.fleet.arm import Arm
 from augury.fleet.checkpoint import Checkpoint
@@ -26,6 +28,8 @@ from augury.fleet.results import Arrays, Result, record
 
 CALL_SECONDS = 3.0
 """Length of one call of the compiled program: how often progress is shown and an interrupt noticed."""
+CALL_SECONDS_PER_BYTE = 2e-8
+"""Calls are longer where every call copies large buffers, as it does on a CPU."""
 CHECKPOINT_SHARE = 0.05
 """Largest share of the time that checkpoints may take."""
 
@@ -73,13 +77,18 @@ def train_fleet(
 
     A run that was killed and goes on from its checkpoint ends with the same results, bit for bit.
     """
+    arms = [arm.resolved() for arm in arms]
+    if len(fleets_of(arms)) != 1:
+        raise UserError("these arms cannot train in one fleet: their programs or schedules differ")
+    began = saved = time.monotonic()
     fleet = Fleet(arms)
     asked = [arm.described() for arm in arms]
     run = _start(fleet, checkpoint, asked)
     last, due_rounds = arms[0].rounds, arms[0].evaluation_rounds
     round_steps = fleet.program.collect * fleet.program.replay.environments * fleet.agents
-    began = saved = time.monotonic()
     saving, length = 0.0, 1  # the first call compiles: it is short
+    copied = run.agents.buffers.observed.nbytes / fleet.devices if fleet.copies_buffers else 0
+    call_seconds = CALL_SECONDS + CALL_SECONDS_PER_BYTE * copied
 
     with _deferred_interrupt() as interrupted:
         while run.rounds < last:
@@ -93,10 +102,10 @@ def train_fleet(
             measured = None
             if run.rounds == due:
                 measured = fleet.evaluate(run.agents, run.rounds)
-                run = run._replace(history=_appended(run.history, measured, run.rounds, fleet))
+                run = run._replace(history=_appended(run.history, measured))
             if watch is not None:
                 watch(Progress(run.rounds * fleet.program.collect, round_steps / pace, measured))
-            length = max(1, int(CALL_SECONDS / pace))
+            length = max(1, int(call_seconds / pace))
 
             now = time.monotonic()
             worth_saving = now - saved > max(checkpoint_every, saving / CHECKPOINT_SHARE)
@@ -118,18 +127,11 @@ def _start(fleet: Fleet, checkpoint: Path | None, asked: list[dict[str, Any]]) -
     return Checkpoint(fleet.init(), rounds=0, history={}, seconds=0.0)
 
 
-def _appended(history: Arrays, measured: Measured, rounds: int, fleet: Fleet) -> Arrays:
+def _appended(history: Arrays, measured: Measured) -> Arrays:
     """The history with one more column."""
-    program = fleet.program
-    column = measured._asdict() | {"rounds": np.full(fleet.agents, rounds)}
-    observed = rounds * program.collect * program.replay.environments
-    column["updates"] = np.full(fleet.agents, program.updates * max(rounds - program.first_update_round, 0))
-    column["transitions"] = np.full(fleet.agents, observed)
     return {
-        name: np.concatenate(
-            [history.get(name, np.empty((fleet.agents, 0), values.dtype)), values[:, None]], 1
-        )
-        for name, values in column.items()
+        name: np.concatenate([history.get(name, values[:, :0]), values], 1)
+        for name, values in ((name, values[:, None]) for name, values in measured._asdict().items())
     }
 
 
@@ -146,25 +148,29 @@ def _results(
 
 
 def _evaluations(arm: Arm, history: Arrays) -> Arrays:
-    """The arrays of `evaluations.npz`, from the counts and measurements of an arm's agents."""
-    history = dict(history)
-    rounds, updates = history.pop("rounds"), history.pop("updates")
-    finite, generated = history.pop("finite"), history.pop("augmented_transitions")
-    transitions = history.pop("transitions")
+    """The arrays of `evaluations.npz`, from what was measured of an arm's agents."""
+    rounds = np.array(arm.evaluation_rounds)
+    steps = rounds * arm.collect
+    transitions = steps * arm.policy_data
+    updates = np.asarray(arm.program().updates_after(jnp.asarray(rounds)))
     updates_made = np.diff(updates, prepend=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        beta = updates_made / np.diff(generated, prepend=0)
-    # No augmented transitions: no ratio. Infinitely many: each is used at most once, so the ratio is 0.
-    beta = np.where(generated == 0, np.nan, np.where(np.isinf(generated), 0, beta))
+    replay_ratio = np.tile(updates_made / np.diff(transitions, prepend=0), (arm.agents, 1))
+    generated = np.diff(history["augmented_transitions"], prepend=0)
+    # None generated: no ratio. Infinitely many: no copy is used twice, so the ratio is 0.
+    infinite = np.isinf(history["augmented_transitions"])
+    beta = np.divide(
+        updates_made, generated, out=np.full(generated.shape, np.nan), where=~infinite & (generated > 0)
+    )
+    derived = {"augmented_transitions", "finite"}
     return {
-        "steps": rounds[0] * arm.collect,
-        "updates": updates[0],
-        "transitions": transitions[0],
+        "steps": steps,
+        "updates": updates,
+        "transitions": transitions,
         "seeds": np.array(arm.seeds),
-        "replay_ratio": (updates_made / np.diff(transitions, prepend=0)).astype(np.float32),
-        "augmented_replay_ratio": beta.astype(np.float32),
-        "diverged": ~np.minimum.accumulate(finite, 1),
-        **history,
+        "replay_ratio": replay_ratio.astype(np.float32),
+        "augmented_replay_ratio": np.where(infinite, 0, beta).astype(np.float32),
+        "diverged": ~np.minimum.accumulate(history["finite"], 1),
+        **{name: values for name, values in history.items() if name not in derived},
     }
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +27,6 @@ import numpy as np
 from augury.augmentations import Augmentation
 from augury.replay.layout import Layout
 from augury.transition import Array, Key, Transition
-
-Storage = Literal["lazy", "eager"]
 
 _COIN = np.uint32(2**32 - 1)
 """Folded in place of k: the coin that decides whether a fractional m grants one copy more."""
@@ -232,9 +230,9 @@ class Replay:
 
         def granted(number: Array) -> Array:
             coins = _batched_uniform(self._copy_keys(buffers.key, environment, number, _COIN))
-            # The first transition always gets its copy, so that R̃ is never empty while R is not.
-            first = number * self.environments + environment == 0
-            return (ratio % 1 > 0) & (number >= 0) & ((coins < ratio % 1) | first)
+            # One in every turn of the ring is certain, so that R̃ is never empty while R is not.
+            certain = (number % self.capacity == 0) & (environment == 0)
+            return (ratio % 1 > 0) & (number >= 0) & ((coins < ratio % 1) | certain)
 
         # In order of time, as they will be forgotten.
         new = granted(number).T.reshape(-1)

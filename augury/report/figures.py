@@ -17,7 +17,7 @@ COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#5
 
 def learning_curves(results: Sequence[Result], path: Path) -> None:
     """Draw success over steps for several arms into a PNG."""
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     axes = figure.subplots()
     for index, result in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]
@@ -32,10 +32,10 @@ def learning_curves(results: Sequence[Result], path: Path) -> None:
         ylabel="success rate (IQM, 95% bootstrap belt)",
         ylim=(-0.02, 1.02),
         xlim=(0, None),
-        title=results[0].asked["environment"],
+        title=", ".join(sorted({result.asked["environment"] for result in results})),
     )
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="best")
+    figure.legend(frameon=False, loc="outside lower center", ncols=2)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=160)
