@@ -74,7 +74,15 @@ def _draw(axes: Axes, shown: Transition) -> None:
         axes.add_patch(Circle(centre, goal2d.GOAL_RADIUS, color=_GOAL, zorder=2))
     arrow = STRETCH * (end - start)
     axes.quiver(
-        *start.T, *arrow.T, angles="xy", scale_units="xy", scale=1, color=_AGENT, width=0.012, zorder=3
+        *start.T,
+        *arrow.T,
+        angles="xy",
+        scale_units="xy",
+        scale=1,
+        color=_AGENT,
+        width=0.012,
+        zorder=3,
+        clip_on=False,
     )
     axes.scatter(start[:, 0], start[:, 1], s=16, color=_AGENT, zorder=4)
     won = end[shown.terminated]
