@@ -151,6 +151,7 @@ def test_a_copy_stays_the_same_while_the_ring_turns():
         for code, stamp in zip(code_of(augmented).ravel().tolist(), stamps, strict=True):
             assert seen.setdefault(code, stamp) == stamp
     assert len(seen) == 8 * LENGTH
+    assert len(set(seen.values())) == len(seen)  # and no transition inherits the copy of one overwritten
 
 
 def test_an_infinite_ratio_draws_a_new_copy_every_time():
