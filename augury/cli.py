@@ -65,7 +65,9 @@ class Train(Arm):
                         [arm], checkpoint=path, checkpoint_every=self.checkpoint_every, watch=display.show
                     )[0]
             except Interrupted as stop:
-                raise SystemExit(_say(f"{stop}; go on with --resume --out {folder}", code=130)) from None
+                raise SystemExit(
+                    _say(f"{stop}; go on with the same command and --resume --out {folder}", code=130)
+                ) from None
             results.write(folder, result)
             path.unlink(missing_ok=True)
         _print_table([result])
@@ -190,11 +192,10 @@ def _one_line(box: str) -> str:
     lines = [line.strip("│╰╯ ") for line in box.splitlines()[1:]]
     text = " ".join(line for line in lines if line.strip("─-"))
     text = re.sub(r"\s*(Argument helptext|For full helptext).*", "", text)
-    if unknown := re.match(
-        r"Unrecognized options: ([^\s,]+).*?(?:Perhaps you meant:.*?(--[\w-]+))?( |$)", text
-    ):
-        option, near = unknown.group(1), re.search(r"Perhaps you meant: (--[\w-]+)", text)
-        return f"unknown option '{option}'" + (f": did you mean '{near.group(1)}'?" if near else "")
+    if unknown := re.match(r"Unrecognized options: ([^\s,]+)", text):
+        near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
+        hint = f": did you mean '{near.group(1)}'?" if near else ""
+        return f"unknown option '{unknown.group(1)}'{hint}"
     if wrong := re.match(r"Error parsing ([^\s:]+): .*?('[^']*')", text):
         return f"{wrong.group(1)} cannot be {wrong.group(2)}: see --help for what it takes"
     if missing := re.match(r"Missing from (augury \w+): (\S+)", text):
@@ -230,7 +231,7 @@ def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
         raise UserError(f"{folder} exists already: choose another --out, or go on with --resume")
     record = results.read_run(folder)
     checkpoint.refuse_other_run(folder, [record["asked"]], [asked])
-    return record["finished"] is not None
+    return record.get("finished") is not None
 
 
 def _row(result: Result) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from augury.agents import TD3, Hyperparameters
-from augury.agents.ddpg import DeterministicLearner
+from augury.agents.deterministic import DeterministicLearner
 from augury.fleet import Arm, use_all_cores
 from augury.fleet.devices import mesh_for
 from augury.fleet.fleet import Fleet, compiled

@@ -113,7 +113,7 @@ def test_an_interrupt_saves_a_checkpoint_and_says_how_to_go_on(finished, tmp_pat
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130, said
-    assert f"go on with --resume --out {folder}" in said
+    assert f"go on with the same command and --resume --out {folder}" in said
     assert "Traceback" not in said
     assert run(*RUN, "--out", folder, "--resume").returncode == 0
     with np.load(folder / "evaluations.npz") as ours, np.load(finished / "evaluations.npz") as theirs:

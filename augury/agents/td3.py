@@ -12,58 +12,40 @@ for every update, with a batch of (s, a, r, s', terminated):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from augury.agents import losses
-from augury.agents.base import Hyperparameters, Noise, gaussian_exploration
-from augury.agents.ddpg import (
+from augury.agents.base import Hyperparameters
+from augury.agents.deterministic import (
+    DeterministicActorCritic,
     DeterministicLearner,
     ascend_actor,
     descend_critic,
-    deterministic_learner,
     follow,
 )
-from augury.agents.networks import Actor, Critics, apply
+from augury.agents.networks import apply
 from augury.replay import Batch
-from augury.transition import Array, Key, Observation
+from augury.transition import Array
 
 
 @dataclass(frozen=True)
-class TD3:
+class TD3(DeterministicActorCritic):
     """Two critics, smoothed targets, a delayed policy."""
 
-    actions: int
-    hidden: tuple[int, ...] = (256, 256)
     policy_delay: int = 2
 
-    @property
-    def actor(self) -> Actor:
-        return Actor(self.hidden, self.actions)
-
-    @property
-    def critic(self) -> Critics:
-        return Critics(self.hidden, count=2)
+    critics: ClassVar[int] = 2
 
     def noise_shape(self, rows: int) -> tuple[int, ...]:
         return (rows, self.actions)
 
-    def init(self, key: Key, observation: Observation) -> DeterministicLearner:
-        return deterministic_learner(self.actor, self.critic, key, observation)
-
-    def act(self, learner: DeterministicLearner, observation: Observation) -> Array:
-        return apply(self.actor, learner.actor, observation)
-
-    def explore(
-        self, noise: Noise, learner: DeterministicLearner, observation: Observation, hyper: Hyperparameters
-    ) -> Array:
-        return gaussian_exploration(noise, self.act(learner, observation), hyper)
-
     def update(
         self, noise: Array, learner: DeterministicLearner, batch: Batch, hyper: Hyperparameters, count: Array
     ) -> DeterministicLearner:
-        data, weights = batch.transitions, jnp.asarray(batch.weights)
+        data = batch.transitions
         noise = jnp.clip(hyper.smoothing_noise * noise, -hyper.smoothing_clip, hyper.smoothing_clip)
         next_action = jnp.clip(apply(self.actor, learner.target_actor, data.next_observation) + noise, -1, 1)
         next_values = apply(self.critic, learner.target_critic, data.next_observation, next_action)
@@ -71,7 +53,7 @@ class TD3:
         learner = descend_critic(self.critic, learner, batch, target, hyper)
 
         def delayed(learner: DeterministicLearner) -> DeterministicLearner:
-            learner = ascend_actor(self.actor, self.critic, learner, data.observation, weights, hyper)
+            learner = ascend_actor(self.actor, self.critic, learner, batch, hyper)
             return follow(learner, hyper)
 
         due = (count + 1) % self.policy_delay == 0
