@@ -141,12 +141,11 @@ def test_resuming_with_other_settings_names_the_difference(finished, capsys):
 
 def test_a_folder_in_use_is_refused(tmp_path, capsys):
     folder = tmp_path / "busy"
-    process = subprocess.Popen(command(*RUN, "--out", folder), stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    assert "in use by another run" in refused(capsys, *RUN, "--out", folder, "--resume")
-    process.kill()
-    process.wait()
+    with subprocess.Popen(command(*RUN, "--out", folder), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert "in use by another run" in refused(capsys, *RUN, "--out", folder, "--resume")
+        process.kill()
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied", "replaced"])

@@ -73,7 +73,7 @@ def _draw(axes: Axes, shown: Transition) -> None:
     for centre in goal:
         axes.add_patch(Circle(centre, goal2d.GOAL_RADIUS, color=_GOAL, zorder=2))
     arrow = STRETCH * (end - start)
-    axes.quiver(
+    arrows = axes.quiver(
         *start.T,
         *arrow.T,
         angles="xy",
@@ -84,6 +84,7 @@ def _draw(axes: Axes, shown: Transition) -> None:
         zorder=3,
         clip_on=False,
     )
+    arrows.set_in_layout(False)
     axes.scatter(start[:, 0], start[:, 1], s=16, color=_AGENT, zorder=4)
     won = end[shown.terminated]
     axes.scatter(
