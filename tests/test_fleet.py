@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from augury.augmentations import augmentation, from_numpy
+from augury.augmentations import augmentation, choose, compose, from_numpy, sometimes
 from augury.envs import Goal2D
 from augury.errors import UserError
 from augury.fleet import Arm, train, train_fleet
@@ -231,6 +231,8 @@ def test_an_augmentation_may_be_a_plain_function_or_have_vectors_as_parameters()
     short = replace(SMALL, agents=4, steps=320)
     plain, vector = (learned(replace(short, augmentation=each)) for each in (stay, Stay(jnp.zeros(4))))
     assert_same(plain, vector)
+    combined = compose(stay, sometimes(0.5, stay), choose(stay, stay))
+    assert_same(plain, learned(replace(short, augmentation=combined)))
 
 
 def test_arms_that_do_not_fit_together_are_refused_by_one_fleet():

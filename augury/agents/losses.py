@@ -13,7 +13,7 @@ def weighted_mean(values: Array, weights: Array) -> Array:
 
 
 def bootstrapped_target(reward: Array, terminated: Array, discount: Array, next_value: Array) -> Array:
-    """Y = r + γ (1 - terminated) V(s'): a truncated transition bootstraps, a terminated one does not."""
+    """The target r + γ (1 - terminated) V(s'): truncated transitions bootstrap, terminated ones do not."""
     return reward + discount * jnp.where(terminated, 0, next_value)
 
 

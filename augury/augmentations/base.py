@@ -125,7 +125,7 @@ def sometimes(p: float, part: Augmentation) -> Sometimes:
     """Augment with probability p, else leave the transition alone."""
     if not 0 <= p <= 1:
         raise UserError(f"sometimes: p must lie in [0, 1], not {p}")
-    return Sometimes(p, part)
+    return Sometimes(p, as_pytree(part))
 
 
 def choose(*parts: Augmentation) -> Choose:
@@ -201,7 +201,7 @@ def _select(condition: Array, yes: Transition, no: Transition) -> Transition:
 def _at_least_one(what: str, parts: tuple[Augmentation, ...]) -> tuple[Augmentation, ...]:
     if not parts:
         raise UserError(f"{what} needs at least one augmentation")
-    return parts
+    return tuple(as_pytree(part) for part in parts)
 
 
 def _all_needs(parts: tuple[Augmentation, ...]) -> tuple[str, ...]:
