@@ -9,7 +9,8 @@ import pytest
 
 from augury import Transition
 from augury.augmentations import augmentation
-from augury.replay import Grid, Layout, Replay, survey
+from augury.grid import Grid
+from augury.replay import Layout, Replay, survey
 from augury.transition import Array, Key
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")

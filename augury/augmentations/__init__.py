@@ -2,6 +2,7 @@
 
 from augury.augmentations.base import Augmentation, augmentation, choose, compose, from_numpy, sometimes
 from augury.augmentations.catalogue import CATALOGUE, make, parse
+from augury.augmentations.goals import hindsight
 
 __all__ = [
     "CATALOGUE",
@@ -10,6 +11,7 @@ __all__ = [
     "choose",
     "compose",
     "from_numpy",
+    "hindsight",
     "make",
     "parse",
     "sometimes",

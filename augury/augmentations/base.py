@@ -157,23 +157,26 @@ class FromNumpy:
         )
 
     def _on_host(self, key_data: Any, transition: Transition) -> Transition:
-        observed: Transition = jax.tree.map(np.array, transition)
-        expected = jax.tree.map(np.array, transition)  # apart, should the function write in place
-        result = self.function(np.random.default_rng(np.asarray(key_data)), observed)
-        name = getattr(self.function, "__name__", _name(self.function))
-        if not isinstance(result, Transition):
-            raise UserError(f"{name} must return a Transition, not {type(result).__name__}")
-        return Transition(
-            *(
-                _like(f"{name}: {field_name}", getattr(result, field_name), getattr(expected, field_name))
-                for field_name in Transition._fields
-            )
-        )
+        return self.apply(np.random.default_rng(np.asarray(key_data)), jax.tree.map(np.asarray, transition))
+
+    def apply(self, generator: np.random.Generator, transition: Transition) -> Transition:
+        """Call the function with arrays of its own, should it write in place, and check what it returns."""
+        result = self.function(generator, jax.tree.map(np.array, transition))
+        return conform(describe(self), result, transition)
 
 
 def from_numpy(function: NumpyFunction, needs: tuple[str, ...] = ()) -> FromNumpy:
     """Wrap `function(generator, transition) -> transition`, written with NumPy alone."""
     return FromNumpy(function, needs)
+
+
+def describe(augmentation: Any) -> str:
+    """What to call an augmentation in a message."""
+    if isinstance(augmentation, str):
+        return augmentation
+    if isinstance(augmentation, FromNumpy):
+        return describe(augmentation.function)
+    return getattr(augmentation, "__name__", None) or repr(augmentation)
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -182,13 +185,24 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
+def conform(name: str, result: Any, expected: Transition) -> Transition:
+    """What an augmentation returned, with the dtypes of `expected` after a check of structure and shapes."""
+    if not isinstance(result, Transition):
+        raise UserError(f"{name} must return a Transition, not {type(result).__name__}")
+    return Transition(
+        *(
+            _like(f"{name}: {field_name}", value, expected_value)
+            for field_name, value, expected_value in zip(Transition._fields, result, expected, strict=True)
+        )
+    )
+
+
 def _like(what: str, value: Any, expected: Any) -> Any:
-    """`value` with the dtype of `expected`, after a check that its structure and shapes are the same."""
     if isinstance(expected, dict):
         if not isinstance(value, dict) or value.keys() != expected.keys():
             raise UserError(f"{what} must keep its keys {sorted(expected)}")
         return {key: _like(f"{what}[{key!r}]", value[key], expected[key]) for key in expected}
-    array = np.asarray(value)
+    array = value if isinstance(value, jax.Array) else np.asarray(value)
     if array.shape != expected.shape:
         raise UserError(f"{what} must keep its shape {expected.shape}, not {array.shape}")
     return array.astype(expected.dtype)

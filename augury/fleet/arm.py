@@ -17,7 +17,8 @@ from augury.augmentations.base import as_pytree, needs_of
 from augury.envs import JaxEnvironment
 from augury.errors import UserError, unknown_name
 from augury.fleet.program import Program, Settings
-from augury.replay import Grid, Layout, Replay
+from augury.grid import Grid
+from augury.replay import Layout, Replay
 from augury.transition import Transition
 
 Storage = Literal["lazy", "eager"]

@@ -20,7 +20,8 @@ import jax.numpy as jnp
 from augury.agents import ActionScale, Algorithm, Hyperparameters, Learner, Noise
 from augury.augmentations import Augmentation
 from augury.envs.base import JaxEnvironment
-from augury.replay import Batch, Buffers, Grid, Replay, survey
+from augury.grid import Grid
+from augury.replay import Batch, Buffers, Replay, survey
 from augury.transition import Array, Key, Observation, Transition
 
 

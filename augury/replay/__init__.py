@@ -2,6 +2,6 @@
 
 from augury.replay.buffer import Batch, Buffers, Replay
 from augury.replay.layout import Layout
-from augury.replay.survey import Grid, Survey, survey
+from augury.replay.survey import Survey, survey
 
-__all__ = ["Batch", "Buffers", "Grid", "Layout", "Replay", "Survey", "survey"]
+__all__ = ["Batch", "Buffers", "Layout", "Replay", "Survey", "survey"]

@@ -1,0 +1,94 @@
+"""Relabelling goals, for observations with `observation`, `achieved_goal` and `desired_goal`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from augury.augmentations.base import augmentation, static
+from augury.errors import unknown_name
+from augury.transition import Array, Key, Transition
+
+Strategy = Literal["future", "final"]
+GoalFunction = Callable[[Any, Any, Any], Any]
+"""`compute_reward(achieved_goal, desired_goal, info)`, as goal environments of Gymnasium-Robotics have it."""
+
+LATER_GOALS = ("future_achieved_goal", "final_achieved_goal")
+"""Extras that no environment gives: a buffer that tracks episodes reads them off a finished one."""
+
+
+@augmentation
+class Hindsight:
+    """Pretend that a goal achieved later in the episode was the one desired (HER).
+
+    `future` takes the goal achieved by this step or any later one, each equally likely; `final` that of the
+    last step. Reward is recomputed; termination too where `compute_terminated` is given, else it stays.
+    """
+
+    compute_reward: GoalFunction = static()
+    strategy: Strategy = static(default="future")
+    compute_terminated: GoalFunction | None = static(default=None)
+
+    def __post_init__(self) -> None:
+        if self.strategy not in ("future", "final"):
+            raise unknown_name("strategy", self.strategy, ("future", "final"))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (f"{self.strategy}_achieved_goal",)
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        goal = transition.extras[self.needs[0]]
+        achieved = transition.next_observation["achieved_goal"]
+        terminated = transition.terminated
+        if self.compute_terminated is not None:
+            terminated = _evaluate(self.compute_terminated, achieved, goal, terminated.dtype)
+        return transition._replace(
+            observation={**transition.observation, "desired_goal": goal},
+            reward=_evaluate(self.compute_reward, achieved, goal, transition.reward.dtype),
+            next_observation={**transition.next_observation, "desired_goal": goal},
+            terminated=terminated,
+        )
+
+
+def hindsight(
+    compute_reward: GoalFunction,
+    strategy: Strategy = "future",
+    compute_terminated: GoalFunction | None = None,
+) -> Hindsight:
+    """Relabel with goals achieved later. The functions may be JAX or NumPy, for one row or for many."""
+    return Hindsight(compute_reward, strategy, compute_terminated)
+
+
+def _evaluate(function: GoalFunction, achieved: Array, goal: Array, dtype: Any) -> Array:
+    """`function` of one transition: traced where JAX can, else called on the host with many rows at once."""
+    try:
+        return jnp.asarray(function(achieved, goal, {})).astype(dtype)
+    except TypeError:  # what JAX raises where NumPy asks a tracer for its numbers
+        return jax.pure_callback(
+            partial(_on_host, function, dtype, achieved.ndim),
+            jax.ShapeDtypeStruct((), dtype),
+            achieved,
+            goal,
+            vmap_method="broadcast_all",
+        )
+
+
+def _on_host(function: GoalFunction, dtype: Any, rank: int, achieved: Any, goal: Any) -> np.ndarray[Any, Any]:
+    achieved, goal = np.asarray(achieved), np.asarray(goal)
+    if achieved.ndim == rank:
+        return np.asarray(function(achieved, goal, {})).astype(dtype).reshape(())
+    rows = len(achieved)
+    ends = [np.asarray(function(achieved[row], goal[row], {})).reshape(()) for row in (0, rows - 1)]
+    try:
+        together = np.asarray(function(achieved, goal, [{}] * rows))
+        if together.shape == (rows,) and (together[[0, -1]] == ends).all():
+            return together.astype(dtype)
+    except Exception:  # anything may go wrong in a function that was written for a single row
+        pass
+    return np.array([function(a, g, {}) for a, g in zip(achieved, goal, strict=True)]).astype(dtype)

@@ -1,0 +1,197 @@
+"""Runs an augmentation over rows: compiled where JAX can trace it, one row after the other where it cannot.
+
+Copy k of observed transition i is defined by (i, k) and a seed in both cases. What is compiled is cheap
+enough to be recomputed whenever it is sampled; a NumPy function is not, so its copies are stored.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space
+
+from augury.augmentations.base import FromNumpy, as_pytree, conform, from_numpy, needs_of
+from augury.errors import UserError
+from augury.sb3.checks import action_limits, check_made
+from augury.transition import Array, Key, Transition
+
+Numbers = npt.NDArray[np.uint32]
+Promise = Callable[[], Transition]
+
+MOST_ROWS = 8_192
+"""Rows in one compiled call."""
+
+
+class Augmenter(Protocol):
+    """Makes copies of transitions, given as arrays with one row each."""
+
+    stored: bool
+    """Whether copies are kept rather than made again."""
+
+    def __call__(self, identity: Numbers, copy: Numbers, transitions: Transition) -> Promise:
+        """Start making copies; calling what is returned waits for them, checks them and hands them over."""
+
+
+class Compiled:
+    """Every row at once, in one compiled call on the CPU."""
+
+    stored = False
+
+    def __init__(
+        self, augmentation: Callable[..., Transition], name: str, seed: int, action_space: Space[Any]
+    ) -> None:
+        low, high = action_limits(action_space)
+
+        def one(key: Key, identity: Array, copy: Array, transition: Transition) -> tuple[Array, Transition]:
+            made = conform(name, augmentation(copy_key(key, identity, copy), transition), transition)
+            finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(made)]
+            inside = (made.action >= low).all() & (made.action <= high).all()
+            return jnp.stack([*finite, inside]).all(), made
+
+        self._name, self._action_space = name, action_space
+        self._all = jax.jit(jax.vmap(one, in_axes=(None, 0, 0, 0)))
+        with on_cpu():
+            self._key = jax.random.key(seed)
+
+    def __call__(self, identity: Numbers, copy: Numbers, transitions: Transition) -> Promise:
+        count = len(identity)
+        # Few sizes, so that few programs are compiled: powers of two, and the largest as often as it takes.
+        size = min(1 << (count - 1).bit_length(), MOST_ROWS)
+        room = size * math.ceil(count / size)
+        rows = identity, copy, transitions
+        if room != count:
+            rows = jax.tree.map(lambda leaf: np.resize(leaf, (room, *leaf.shape[1:])), rows)
+        with on_cpu():
+            parts = [
+                self._all(self._key, *jax.tree.map(operator.itemgetter(slice(start, start + size)), rows))
+                for start in range(0, room, size)
+            ]
+
+        def made() -> Transition:
+            fine, result = jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+            if not fine.all():
+                check_made(self._name, result, self._action_space)
+            return result
+
+        return made
+
+
+class OnHost:
+    """One row after the other, in Python."""
+
+    stored = True
+
+    def __init__(
+        self,
+        function: FromNumpy,
+        name: str,
+        seed: int,
+        action_space: Space[Any],
+        not_traced: Exception | None = None,
+    ) -> None:
+        self._function, self._name, self._seed = function, name, seed
+        self._action_space, self._not_traced = action_space, not_traced
+
+    def __call__(self, identity: Numbers, copy: Numbers, transitions: Transition) -> Promise:
+        rows = [
+            self._one(np.random.default_rng((self._seed, *number)), _row(transitions, index))
+            for index, number in enumerate(zip(identity.tolist(), copy.tolist(), strict=True))
+        ]
+        made: Transition = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+        check_made(self._name, made, self._action_space)
+        return lambda: made
+
+    def _one(self, generator: np.random.Generator, transition: Transition) -> Transition:
+        try:
+            return self._function.apply(generator, transition)
+        except UserError:
+            raise
+        except Exception as error:
+            tried = f" (and JAX cannot trace it: {_brief(self._not_traced)})" if self._not_traced else ""
+            raise UserError(f"{self._name}: failed on a transition: {_brief(error)}{tried}") from error
+
+
+def augmenter_for(
+    augmentation: Callable[..., Transition],
+    name: str,
+    seed: int,
+    example: Transition,
+    action_space: Space[Any],
+) -> Augmenter:
+    """The quickest way to run an augmentation on transitions that look like `example`.
+
+    A plain function is taken for JAX if it can be traced, and traces alike twice: one that draws from
+    generators of its own would otherwise be compiled with what it happened to draw. Else it is NumPy.
+    """
+
+    def on_host(function: FromNumpy, not_traced: Exception | None = None) -> OnHost:
+        return OnHost(function, name, seed, action_space, not_traced)
+
+    if isinstance(augmentation, FromNumpy):
+        return on_host(augmentation)
+    plain = as_pytree(augmentation) is not augmentation
+    try:
+        first, second = (_traced(augmentation, name, example) for _ in range(2))
+    except UserError:
+        raise
+    except Exception as error:
+        if plain:
+            return on_host(from_numpy(augmentation, needs_of(augmentation)), error)
+        raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {_brief(error)}") from error
+    if plain and first != second:
+        return on_host(from_numpy(augmentation, needs_of(augmentation)))
+    return Compiled(augmentation, name, seed, action_space)
+
+
+def copy_key(key: Key, identity: Array, copy: Array) -> Key:
+    """The key that defines one copy of one transition."""
+    return jax.random.fold_in(jax.random.fold_in(key, identity), copy)
+
+
+def steps_ahead(seed: int, identity: Numbers, copy: Numbers, remaining: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Which of the `remaining` steps of its episode each copy looks at, itself included: uniform."""
+    with on_cpu():
+        return np.asarray(_steps_ahead(jax.random.key(seed), identity, copy, remaining.astype(np.int32)))
+
+
+@jax.jit
+@partial(jax.vmap, in_axes=(None, 0, 0, 0))
+def _steps_ahead(key: Key, identity: Array, copy: Array, remaining: Array) -> Array:
+    # Folded once more, so that an augmentation's own randomness is independent of what it was shown.
+    return jax.random.randint(jax.random.fold_in(copy_key(key, identity, copy), 1), (), 0, remaining)
+
+
+def on_cpu() -> Any:
+    """Compute here: a batch is too small for a trip to an accelerator, which the learner may be using."""
+    return jax.default_device(jax.local_devices(backend="cpu")[0])
+
+
+def _traced(augmentation: Callable[..., Transition], name: str, example: Transition) -> str:
+    """The program that the augmentation traces to, constants included, as text."""
+
+    def checked(key: Key, transition: Transition) -> Transition:
+        return conform(name, augmentation(key, transition), transition)
+
+    program = jax.make_jaxpr(checked)(jax.random.key(0), example)
+    return f"{program} {[np.asarray(constant).tolist() for constant in program.consts]}"
+
+
+def _row(transitions: Transition, index: int) -> Transition:
+    return jax.tree.map(lambda leaf: leaf[index], transitions)
+
+
+def _brief(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+
+
+def _shapes(example: Transition) -> str:
+    observation = jax.tree.map(lambda leaf: leaf.shape, example.observation)
+    return f"observation {observation}, action {example.action.shape} {example.action.dtype}"

@@ -1,0 +1,176 @@
+"""Logs what augmentation does to the data, beside SB3's own figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from gymnasium import Space, spaces
+from stable_baselines3.common.callbacks import BaseCallback
+
+from augury.errors import UserError
+from augury.grid import Grid
+from augury.sb3.augmenter import on_cpu
+from augury.sb3.buffer import AugmentedReplayBuffer, Rows
+from augury.transition import Transition
+
+LOOKED_AT = 65_536
+"""Transitions of each buffer that are looked at, evenly spread: the cost does not depend on m or its size."""
+ENDLESS = 1e30
+"""Bounds beyond this stand for none."""
+
+Success = Callable[[Transition], Rows]
+Bounds = tuple[Rows, Rows]
+
+
+class Counts(NamedTuple):
+    """What has happened since the start of the run."""
+
+    steps: float
+    updates: float
+    generated: float
+    drawn_observed: float
+    drawn_augmented: float
+
+
+class AugmentationCallback(BaseCallback):
+    """Logs reward density and coverage of both buffers, β and α under `augmentation/` (docs/metrics.md).
+
+    every: steps between two looks at the buffers
+    succeeded: which of many transitions carry the success reward. If not said, those with more than the
+        smallest reward there is, which is right where rewards are sparse
+    bounds: low and high of observation and action, flat, for the coverage grid. If not said, those of the
+        spaces; where a space has none, the range of what was observed by the first look
+    """
+
+    def __init__(
+        self,
+        every: int = 10_000,
+        succeeded: Success | None = None,
+        bounds: Bounds | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        if every < 1:
+            raise UserError(f"AugmentationCallback: every must be 1 step or more, not {every}")
+        self.every = every
+        self._succeeded = succeeded
+        self._grid = None if bounds is None else Grid.over(bounds)
+
+    def _init_callback(self) -> None:
+        self._next = self.model.num_timesteps + self.every
+        self._before = self._counts()
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps >= self._next and self._buffer.size():
+            self._next = self.num_timesteps + self.every
+            for name, value in (self._contents() | self._rates()).items():
+                self.logger.record(f"augmentation/{name}", value)
+        return True
+
+    @property
+    def _buffer(self) -> AugmentedReplayBuffer:
+        buffer = getattr(self.model, "replay_buffer", None)
+        if not isinstance(buffer, AugmentedReplayBuffer):
+            raise UserError(
+                "AugmentationCallback needs replay_buffer_class=AugmentedReplayBuffer, "
+                f"not {type(buffer).__name__}"
+            )
+        return buffer
+
+    def _contents(self) -> dict[str, float]:
+        """What the buffers hold."""
+        observed, augmented = (
+            look(LOOKED_AT)
+            for look in (self._buffer.observed_transitions, self._buffer.augmented_transitions)
+        )
+        if self._grid is None:
+            self._grid = Grid.over(_bounds(self._buffer, _points(observed)))
+        smallest = min(rewards.min() for rewards in (observed.reward, augmented.reward) if rewards.size)
+        succeeded: Success = self._succeeded or (lambda transitions: transitions.reward > smallest)
+        in_observed, in_augmented = (_occupied(self._grid, _points(seen)) for seen in (observed, augmented))
+        return {
+            "observed_reward_density": float(np.mean(succeeded(observed))),
+            "augmented_reward_density": float(np.mean(succeeded(augmented)))
+            if augmented.reward.size
+            else 0.0,
+            "observed_coverage": float(in_observed.mean()),
+            "augmented_coverage": float(in_augmented.mean()),
+            "coverage": float((in_observed | in_augmented).mean()),
+        }
+
+    def _rates(self) -> dict[str, float]:
+        """What happened since the last look."""
+        now = self._counts()
+        since = Counts(*(0.0 if a == b else a - b for a, b in zip(now, self._before, strict=True)))
+        self._before = now
+        rates = {
+            "replay_ratio": _ratio(since.updates, since.steps),
+            "augmented_replay_ratio": _ratio(since.updates, since.generated),
+            "update_ratio": _ratio(since.drawn_augmented, since.drawn_observed),
+        }
+        return {name: rate for name, rate in rates.items() if not math.isnan(rate)}
+
+    def _counts(self) -> Counts:
+        buffer = self._buffer
+        return Counts(
+            self.model.num_timesteps,
+            self.model._n_updates,
+            buffer.generated,
+            buffer.drawn_observed,
+            buffer.drawn_augmented,
+        )
+
+
+def _ratio(number: float, per: float) -> float:
+    return number / per if per else math.nan
+
+
+def _points(transitions: Transition) -> Rows:
+    """Observation and action of each transition, side by side."""
+    leaves = [*jax.tree.leaves(transitions.observation), transitions.action]
+    flat = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for leaf in leaves]
+    return np.concatenate(flat, 1).astype(np.float32)
+
+
+def _occupied(grid: Grid, points: Rows) -> Rows:
+    """Which cells hold a point; padded to one length, so that one program is compiled."""
+    padded = np.zeros((LOOKED_AT, points.shape[1]), np.float32)
+    padded[: len(points)] = points
+    with on_cpu():
+        return np.asarray(_jitted_occupied(grid, padded, np.arange(LOOKED_AT) < len(points)))
+
+
+_jitted_occupied = jax.jit(Grid.occupied, static_argnums=0)
+
+
+def _bounds(buffer: AugmentedReplayBuffer, points: Rows) -> Bounds:
+    observation = buffer.observation_space
+    parts = (
+        [observation[key] for key in sorted(observation.spaces)]
+        if isinstance(observation, spaces.Dict)
+        else [observation]
+    )
+    low, high = (
+        np.concatenate(side) for side in zip(*map(_range, [*parts, buffer.action_space]), strict=True)
+    )
+    seen_low, seen_high = points.min(0), points.max(0)
+    endless = (np.abs(low) > ENDLESS) | (np.abs(high) > ENDLESS)
+    return np.where(endless, seen_low, low), np.where(endless, np.maximum(seen_high, seen_low + 1e-6), high)
+
+
+def _range(space: Space[Any]) -> Bounds:
+    """The bounds of a space's numbers, flat."""
+    match space:
+        case spaces.Box():
+            return space.low.ravel(), space.high.ravel()
+        case spaces.Discrete():
+            return np.array([space.start]), np.array([space.start + space.n])
+        case spaces.MultiDiscrete():
+            return space.start.ravel(), (space.start + space.nvec).ravel()
+        case _:
+            count = int(np.prod(space.shape or (1,)))
+            return np.zeros(count), np.ones(count)

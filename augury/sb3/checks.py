@@ -1,0 +1,143 @@
+"""What cannot work is refused in one clear line that names the augmentation and the field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import numpy as np
+from gymnasium import Space, spaces
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+
+from augury import envs
+from augury.augmentations import parse
+from augury.augmentations.goals import LATER_GOALS
+from augury.errors import UserError, unknown_name
+from augury.transition import Transition
+
+INSTEAD = {
+    "n_steps": "an n-step return spans transitions that are augmented one by one; use n_steps=1",
+    "gamma": "it belongs to n-step returns, which cannot be augmented; leave it out",
+    "n_sampled_goal": "use update_ratio; n_sampled_goal=4 is update_ratio=4",
+    "goal_selection_strategy": "use augmentation=hindsight(compute_reward, strategy) of augury.augmentations",
+}
+"""Arguments of SB3's other buffers, and what to do instead."""
+
+TOLERANCE = 1e-4
+"""How far an action may lie outside its bounds, in widths: rounding, not a mistake."""
+
+
+def check_arguments(unsupported: Iterable[str]) -> None:
+    """Refuse what SB3's other buffers take, with the reason, and misspelt names."""
+    for name in unsupported:
+        if name in INSTEAD:
+            raise UserError(f"AugmentedReplayBuffer takes no {name}: {INSTEAD[name]}")
+        valid = ("augmentation", "ratio", "update_ratio", "handle_timeout_termination")
+        raise unknown_name("argument of AugmentedReplayBuffer", name, valid)
+
+
+def check_ratios(name: str | None, ratio: float, update_ratio: float) -> None:
+    """Both m and α are numbers from 0 on, and m may be infinite."""
+    for field, value in (("ratio", ratio), ("update_ratio", update_ratio)):
+        if name is None and value:
+            raise UserError(f"{field} {value:g} needs an augmentation: name one or leave {field} out")
+        if math.isnan(value) or value < 0:
+            raise UserError(f"{name}: {field} must be 0 or more, not {value:g}")
+    if math.isinf(update_ratio):
+        raise UserError(f"{name}: update_ratio must be finite")
+
+
+def check_buffer(
+    name: str, observation_space: Space[Any], action_space: Space[Any], memory: bool, timeouts: bool
+) -> None:
+    """Refuse buffers and spaces that cannot be augmented."""
+    if memory:
+        raise UserError(
+            f"{name}: optimize_memory_usage=True keeps no next observation to augment; leave it out"
+        )
+    if not timeouts:
+        raise UserError(
+            f"{name}: handle_timeout_termination=False takes a time limit for the end of the task, "
+            "which a recomputed termination contradicts; leave it out"
+        )
+    if not isinstance(action_space, spaces.Box | spaces.Discrete):
+        raise UserError(f"{name}: actions must be Box or Discrete, not {type(action_space).__name__}")
+    if isinstance(action_space, spaces.Box) and not action_space.is_bounded():
+        raise UserError(f"{name}: actions need finite bounds, not {action_space}")
+    parts = (
+        observation_space.spaces.values()
+        if isinstance(observation_space, spaces.Dict)
+        else [observation_space]
+    )
+    if not all(
+        isinstance(part, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+        for part in parts
+    ):
+        raise UserError(f"{name}: observations must be arrays or a dict of arrays, not {observation_space}")
+
+
+def check_environment(name: str, observation_space: Space[Any], action_space: Space[Any]) -> None:
+    """An augmentation of the catalogue belongs to one environment; the spaces must be that one's."""
+    home = parse(name)[0].environment
+    if home not in envs.ENVIRONMENTS:
+        return
+    environment = envs.make(home)
+    for field, space, bounds in (
+        ("observation", observation_space, environment.observation_low),
+        ("action", action_space, environment.action_low),
+    ):
+        if not isinstance(space, spaces.Box) or space.shape != bounds.shape:
+            raise UserError(f"{name}: {field} must be {home}'s, a Box of shape {bounds.shape}, not {space}")
+
+
+def check_needs(name: str, needs: tuple[str, ...], observation_space: Space[Any]) -> None:
+    """Later goals are read off observations that hold achieved and desired ones."""
+    if not any(extra in LATER_GOALS for extra in needs):
+        return
+    keys = set(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else set()
+    missing = {"achieved_goal", "desired_goal"} - keys
+    if missing:
+        raise UserError(
+            f"{name}: the observation has no {', '.join(sorted(missing))}, but {observation_space}"
+        )
+
+
+def check_algorithm(name: str, update_ratio: float, algorithm: OffPolicyAlgorithm) -> None:
+    """Refuse algorithms that would silently, or obscurely, do something else."""
+    if algorithm.n_steps > 1:
+        raise UserError(f"{name}: {INSTEAD['n_steps']}, not {algorithm.n_steps}")
+    if update_ratio and any(kind.__module__ == "sbx.dqn.dqn" for kind in type(algorithm).__mro__):
+        raise UserError(
+            f"{name}: SBX's DQN accepts no rows beyond batch_size; use SB3's DQN, or update_ratio=0"
+        )
+
+
+def check_info(name: str, extra: str, info: dict[str, Any]) -> None:
+    """An augmentation that needs an extra finds it in the info of every step."""
+    if extra not in info:
+        given = ", ".join(sorted(map(str, info))) or "nothing"
+        raise UserError(f"{name}: needs '{extra}' in the info of every step, which gives {given}")
+
+
+def action_limits(space: Space[Any]) -> tuple[Any, Any]:
+    """The smallest and the largest action, with room for rounding."""
+    if isinstance(space, spaces.Box):
+        slack = TOLERANCE * (space.high - space.low)
+        return space.low - slack, space.high + slack
+    assert isinstance(space, spaces.Discrete)
+    return space.start, space.start + space.n - 1
+
+
+def check_made(name: str, made: Transition, action_space: Space[Any]) -> None:
+    """What an augmentation returned is finite, and its actions can be taken."""
+    for path, rows in jax.tree_util.tree_leaves_with_path(made._replace(extras={})):
+        finite = np.isfinite(rows)
+        if not finite.all():
+            field = jax.tree_util.keystr(path).lstrip(".")
+            raise UserError(f"{name}: {field} is not finite, but {rows[~finite][0]}")
+    low, high = action_limits(action_space)
+    inside: Any = (made.action >= low) & (made.action <= high)
+    if not inside.all():
+        raise UserError(f"{name}: action {made.action[~inside][0]:g} lies outside {action_space}")
