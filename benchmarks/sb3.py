@@ -1,10 +1,10 @@
 """What does augmentation cost an SB3 run? TD3 on Goal2D, against SB3's own buffer.
 
-    python benchmarks/sb3.py [--turns 5] [--numpy]
+    python benchmarks/sb3.py [--turns 9]
 
-The buffers take turns in one process, because a machine's speed drifts: the ratio of each turn is what counts.
-`burst` are the paper's settings for Goal2D: 64×64 networks, b = 128, 32 updates after every 64 steps. `single`
-are SB3's own: 400×300, b = 256, one update after every step.
+The buffers take turns in one process, because a machine's speed drifts: the ratio inside a turn counts.
+`burst` is the paper's setting for Goal2D: 64×64 networks, b = 128, 32 updates after every 64 steps. `single`
+is SB3's own: 400×300, b = 256, one update after every step.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from augury.errors import UserError
 from augury.grid import Grid
 from augury.sb3.augmenter import on_cpu
-from augury.sb3.buffer import AugmentedReplayBuffer, Rows
+from augury.sb3.buffer import AugmentedReplayBuffer
+from augury.sb3.rows import Rows
 from augury.transition import Transition
 
 LOOKED_AT = 65_536

@@ -104,14 +104,10 @@ def check_needs(name: str, needs: tuple[str, ...], observation_space: Space[Any]
         )
 
 
-def check_algorithm(name: str, update_ratio: float, algorithm: OffPolicyAlgorithm) -> None:
-    """Refuse algorithms that would silently, or obscurely, do something else."""
+def check_algorithm(name: str, algorithm: OffPolicyAlgorithm) -> None:
+    """SB3 itself would only warn that it ignores n_steps."""
     if algorithm.n_steps > 1:
         raise UserError(f"{name}: {INSTEAD['n_steps']}, not {algorithm.n_steps}")
-    if update_ratio and any(kind.__module__ == "sbx.dqn.dqn" for kind in type(algorithm).__mro__):
-        raise UserError(
-            f"{name}: SBX's DQN accepts no rows beyond batch_size; use SB3's DQN, or update_ratio=0"
-        )
 
 
 def check_info(name: str, extra: str, info: dict[str, Any]) -> None:

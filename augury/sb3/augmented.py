@@ -1,0 +1,196 @@
+"""R̃: the augmented transitions of what a buffer holds.
+
+Copy k of observed transition i is defined by (i, k) and a seed. So all that is kept is how many copies each
+transition has; a copy is made again whenever it is drawn. Only those of NumPy functions are stored.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cloudpickle
+import jax
+import numpy as np
+from stable_baselines3.common.buffers import ReplayBuffer
+
+from augury.augmentations.base import needs_of
+from augury.augmentations.goals import LATER_GOALS
+from augury.errors import UserError
+from augury.sb3 import checks
+from augury.sb3.augmenter import Augmenter, Promise, augmenter_for, steps_ahead
+from augury.sb3.copies import Copies, Episodes, Integers, Places
+from augury.sb3.rows import Rows, observed_at
+from augury.transition import Transition
+
+AHEAD_BYTES = 2**25
+"""How much memory rows that are drawn ahead may take."""
+
+
+class Augmented:
+    """The augmented transitions of a buffer R, which tells about everything it adds."""
+
+    def __init__(self, buffer: ReplayBuffer, augmentation: Any, name: str, ratio: float, seed: int) -> None:
+        self._buffer, self.augmentation, self._name = buffer, augmentation, name
+        self._ratio, self._seed = ratio, seed
+        needs = needs_of(augmentation)
+        checks.check_needs(name, needs, buffer.observation_space)
+        self._later = [extra for extra in needs if extra in LATER_GOALS]
+        self._from_infos = [extra for extra in needs if extra not in LATER_GOALS]
+        self._random = np.random.default_rng((seed, 0))
+        self._row_bytes = 64 + 2 * sum(ring[0, 0].nbytes for ring in jax.tree.leaves(buffer.observations))
+
+        self._added = 0
+        """Transitions that each environment has shown."""
+        self.copies = Copies(buffer.buffer_size, buffer.n_envs, ratio, seed)
+        self._episodes = Episodes(buffer.buffer_size, buffer.n_envs)
+        self._extras: dict[str, Rows] = {}
+        self._stored: Transition | None = None
+        self._ahead: Transition | None = None
+        """Rows drawn for the updates that follow before anything is added."""
+        self._burst, self._draws = 1, 0
+        """Draws between the last two additions, and since the last one."""
+        self._augmenter: Augmenter | None = None
+        self.choose_augmenter()
+
+    def choose_augmenter(self) -> None:
+        """As soon as the shapes of all extras are known, decide how to run the augmentation."""
+        if not all(name in self._extras for name in self._from_infos):
+            return
+        first = np.zeros(1, np.int64)
+        example: Transition = jax.tree.map(lambda rows: rows[0], observed_at(self._buffer, first, first))
+        extras = {name: self._extras[name][0, 0] for name in self._from_infos}
+        if self._later:
+            extras |= dict.fromkeys(self._later, example.next_observation["achieved_goal"])
+        self._augmenter = augmenter_for(
+            self.augmentation,
+            self._name,
+            self._seed,
+            example._replace(extras=extras),
+            self._buffer.action_space,
+        )
+
+    def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:
+        """Check what comes, and close episodes that do not go on with it: after loading, or a reset."""
+        values = {name: self._extra(name, infos) for name in self._from_infos}
+        if values and not self._extras:
+            slots = self._buffer.buffer_size
+            self._extras = {name: np.zeros((slots, *rows.shape), rows.dtype) for name, rows in values.items()}
+            self.choose_augmenter()
+        if self._later:
+            for environment in np.flatnonzero(self._episodes.running(self._added) & ~self._goes_on(obs)):
+                self._finish_episode(int(environment))
+        for name, rows in values.items():
+            self._extras[name][self._buffer.pos] = rows
+
+    def after_add(self, slot: int, done: Rows) -> None:
+        """Grant copies to what was added; to transitions that look ahead, when their episode has ended."""
+        self._added += 1
+        if self._draws:
+            self._burst, self._draws, self._ahead = self._draws, 0, None
+        self.copies.forget(slot)
+        if self._later:
+            for environment in np.flatnonzero(done):
+                self._finish_episode(int(environment))
+        else:
+            environments = self._buffer.n_envs
+            self._grant(np.full(environments, slot), np.arange(environments))
+
+    def draw(self, rows: int) -> Promise:
+        """Start to make rows for an update; for its whole burst, since nothing is added in between."""
+        ahead = self._ahead
+        if ahead is None or len(ahead.reward) < rows:
+            updates = min(self._burst - self._draws, AHEAD_BYTES // (rows * self._row_bytes))
+            places = self.copies.draw(self._random, rows * max(updates, 1), self._buffer.size())
+            making = self._at(places)
+        else:
+            making = lambda: ahead  # noqa: E731
+        self._draws += 1
+
+        def take() -> Transition:
+            made = making()
+            self._ahead = jax.tree.map(lambda leaf: leaf[rows:], made)
+            return jax.tree.map(lambda leaf: leaf[:rows], made)
+
+        return take
+
+    def numbered(self, index: Integers) -> Transition:
+        """The transitions with these numbers, counted from 0 to the size of R̃."""
+        return self._at(self.copies.numbered(index))()
+
+    def rounded(self, number: float) -> int:
+        """A whole number that is `number` on average."""
+        return math.floor(number) + int(self._random.random() < number % 1)
+
+    def emptied(self) -> Augmented:
+        """The same for a buffer that has been emptied."""
+        return Augmented(self._buffer, self.augmentation, self._name, self._ratio, self._seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:  # by value, since it may be a function that was defined in a script
+            augmentation = cloudpickle.dumps(self.augmentation)
+        except Exception as error:
+            raise UserError(
+                f"{self._name}: cannot be saved with the buffer ({error}); "
+                "build it from functions, not from methods of an environment"
+            ) from error
+        return self.__dict__ | {"augmentation": augmentation, "_augmenter": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"augmentation": cloudpickle.loads(state["augmentation"])})
+
+    def _grant(self, slots: Integers, environments: Integers) -> None:
+        granted = self.copies.grant(slots, environments)
+        assert self._augmenter is not None
+        if not (self._augmenter.stored and math.isfinite(self._ratio) and granted.any()):
+            return
+        copy = np.concatenate([np.arange(count) for count in granted])
+        places = Places(np.repeat(slots, granted), np.repeat(environments, granted), copy)
+        made = self._made_at(places)()
+        if self._stored is None:
+            room = (self._buffer.buffer_size, self._buffer.n_envs, self.copies.most)
+            self._stored = jax.tree.map(lambda rows: np.zeros((*room, *rows.shape[1:]), rows.dtype), made)
+        for ring, rows in zip(jax.tree.leaves(self._stored), jax.tree.leaves(made), strict=True):
+            ring[tuple(places)] = rows
+
+    def _at(self, places: Places) -> Promise:
+        if self._stored is not None:
+            stored: Transition = jax.tree.map(lambda ring: ring[tuple(places)], self._stored)
+            return lambda: stored
+        if math.isinf(self._ratio):
+            places = places._replace(copy=self._random.integers(2**32, size=len(places.copy)))
+        return self._made_at(places)
+
+    def _made_at(self, places: Places) -> Promise:
+        """The augmented transitions at these places, from the observed ones."""
+        assert self._augmenter is not None
+        buffer, (slot, environment, _) = self._buffer, places
+        number = self._added - 1 - (self._added - 1 - slot) % buffer.buffer_size
+        identity = (number * buffer.n_envs + environment).astype(np.uint32)
+        copy = places.copy.astype(np.uint32)
+        extras = {name: ring[slot, environment] for name, ring in self._extras.items()}
+        for name in self._later:
+            ahead = self._episodes.last(slot, environment) - number
+            if name == "future_achieved_goal":
+                ahead = steps_ahead(self._seed, identity, copy, ahead + 1)
+            goals: Any = buffer.next_observations["achieved_goal"]
+            extras[name] = goals[(slot + ahead) % buffer.buffer_size, environment]
+        return self._augmenter(identity, copy, observed_at(buffer, slot, environment)._replace(extras=extras))
+
+    def _extra(self, name: str, infos: list[dict[str, Any]]) -> Rows:
+        for info in infos:
+            checks.check_info(self._name, name, info)
+        return np.stack([np.asarray(info[name]) for info in infos])
+
+    def _goes_on(self, obs: dict[str, Rows]) -> Rows:
+        """In which environments an episode that was left unfinished goes on with `obs`."""
+        goes_on = np.ones(self._buffer.n_envs, bool)
+        rings: Any = self._buffer.next_observations
+        for key, ring in rings.items():
+            start = np.asarray(obs[key]).reshape(ring[0].shape).astype(ring.dtype)
+            goes_on &= (start == ring[self._buffer.pos - 1]).reshape(len(goes_on), -1).all(1)
+        return goes_on
+
+    def _finish_episode(self, environment: int) -> None:
+        slots = self._episodes.finish(environment, self._added - 1)
+        self._grant(slots, np.full(len(slots), environment))

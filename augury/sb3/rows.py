@@ -1,0 +1,95 @@
+"""Between the rows that SB3 keeps and transitions in the environment's units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
+from stable_baselines3.common.vec_env import VecNormalize
+
+from augury.sb3.copies import Integers
+from augury.transition import Transition
+
+Rows = Any  # a NumPy array; a transition's fields are annotated as JAX's
+
+
+def observed_at(buffer: ReplayBuffer, slot: Integers, environment: Integers) -> Transition:
+    """The transitions that stand there, actions as the environment took them."""
+
+    def rows(ring: Rows, space: Any) -> Rows:
+        return ring[slot, environment].reshape(-1, *space.shape)
+
+    action = rows(buffer.actions, buffer.action_space)
+    if isinstance(buffer.action_space, spaces.Box):  # SB3 keeps these scaled to [-1, 1]
+        centre, half_width = _centre_and_half_width(buffer.action_space)
+        action = centre + half_width * action
+    done: Rows = buffer.dones[slot, environment] > 0
+    timeout: Rows = buffer.timeouts[slot, environment] > 0
+    reward: Rows = buffer.rewards[slot, environment]
+    return Transition(
+        observation=_map(rows, buffer.observations, buffer.observation_space),
+        action=action,
+        reward=reward,
+        next_observation=_map(rows, buffer.next_observations, buffer.observation_space),
+        terminated=done & ~timeout,
+        truncated=timeout,
+        extras={},
+    )
+
+
+def as_samples(buffer: ReplayBuffer, transitions: Transition, env: VecNormalize | None) -> Any:
+    """Rows as SB3 hands them to a learner: actions scaled, observations and rewards normalised."""
+    action = transitions.action
+    if isinstance(buffer.action_space, spaces.Box):
+        centre, half_width = _centre_and_half_width(buffer.action_space)
+        action = np.clip((action - centre) / half_width, -1, 1)  # rounding may have led outside
+
+    def observations(values: Any, rings: Any) -> Any:
+        return _map(buffer.to_torch, buffer._normalize_obs(_map(_as_stored, values, rings), env))
+
+    reward = _as_stored(transitions.reward, buffer.rewards)[:, None]
+    several = isinstance(buffer.observation_space, spaces.Dict)
+    return (DictReplayBufferSamples if several else ReplayBufferSamples)(
+        observations=observations(transitions.observation, buffer.observations),
+        actions=buffer.to_torch(_as_stored(action, buffer.actions)),
+        next_observations=observations(transitions.next_observation, buffer.next_observations),
+        # An episode that was truncated would have gone on: only termination ends the return.
+        dones=buffer.to_torch(_as_stored(transitions.terminated, buffer.dones)[:, None]),
+        rewards=buffer.to_torch(buffer._normalize_reward(reward, env)),
+    )
+
+
+def joined(observed: Any, augmented: Any, batches: int) -> Any:
+    """Observed and augmented rows together, in every one of several batches."""
+
+    def join(first: Any, second: Any) -> Any:
+        if isinstance(first, dict):
+            return {key: join(first[key], second[key]) for key in first}
+        if batches == 1:
+            return th.cat((first, second))
+        parts = [part.reshape(batches, -1, *part.shape[1:]) for part in (first, second)]
+        return th.cat(parts, 1).flatten(0, 1)
+
+    pairs = zip(observed, augmented, strict=True)
+    return type(observed)(*(None if first is None else join(first, second) for first, second in pairs))
+
+
+def _map(function: Callable[..., Any], values: Any, *others: Any) -> Any:
+    """`function` of an array, or of every entry of a dict of arrays."""
+    if isinstance(values, dict):
+        return {key: function(values[key], *(other[key] for other in others)) for key in values}
+    return function(values, *others)
+
+
+def _as_stored(rows: Rows, ring: Rows) -> Rows:
+    """Rows with the shape and dtype that SB3 keeps them in."""
+    return rows.reshape(-1, *ring.shape[2:]).astype(ring.dtype)
+
+
+def _centre_and_half_width(space: spaces.Box) -> tuple[Rows, Rows]:
+    return (space.high + space.low) / 2, (space.high - space.low) / 2

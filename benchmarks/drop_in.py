@@ -1,0 +1,168 @@
+"""Does the drop-in learn as the fleet does? TD3 on Goal2D with the paper's settings, by SB3 and by Augury.
+
+    python benchmarks/drop_in.py [--seeds 5] [--steps 80000] [--save docs/drop_in]
+
+SB3's runs share the cores, one process each. Prints the IQM success of evaluation episodes, draws the curves
+and keeps the scores: `docs/drop_in.png` and `docs/drop_in.npz`. `--redraw` draws from kept scores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.float64]
+
+ARMS: dict[str, dict[str, Any]] = {
+    "no augmentation": {},
+    "translate m = α = 1": {"augmentation": "goal2d/translate", "ratio": 1, "update_ratio": 1},
+}
+EVERY, EPISODES = 10_000, 80
+
+
+def sb3_run(steps: int, arm: str, seed: int) -> list[float]:
+    """Success of one SB3 agent at every evaluation."""
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    import gymnasium
+    import torch
+    from stable_baselines3 import TD3
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    from augury.sb3 import AugmentedReplayBuffer
+
+    torch.set_num_threads(1)
+    success: list[float] = []
+
+    class Evaluate(BaseCallback):
+        """Play episodes without exploration."""
+
+        def _on_step(self) -> bool:
+            if self.num_timesteps % EVERY == 0:
+                env = gymnasium.make("augury:augury/Goal2D-v0")
+                reached = [
+                    play(env, self.model, 10_000 * (seed + 1) + episode) for episode in range(EPISODES)
+                ]
+                success.append(float(np.mean(reached)))
+            return True
+
+    model = TD3(
+        "MlpPolicy",
+        gymnasium.make("augury:augury/Goal2D-v0"),
+        batch_size=128,
+        train_freq=64,
+        gradient_steps=32,
+        learning_starts=10_000,
+        learning_rate=1e-3,
+        buffer_size=steps,
+        action_noise=NormalActionNoise(np.zeros(2), 0.1 * np.ones(2)),
+        policy_kwargs={"net_arch": [64, 64]},
+        replay_buffer_class=AugmentedReplayBuffer,
+        replay_buffer_kwargs=ARMS[arm],
+        seed=seed,
+        device="cpu",
+    )
+    model.learn(steps, callback=Evaluate())
+    return success
+
+
+def play(env: Any, model: Any, seed: int) -> bool:
+    """Whether an episode succeeds."""
+    observation, info = env.reset(seed=seed)
+    over = False
+    while not over:
+        action, _ = model.predict(observation, deterministic=True)
+        observation, _, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+    return bool(info["is_success"])
+
+
+def fleet_runs(steps: int, arm: str, seeds: int) -> Scores:
+    """Success of a fleet's agents, (agents, evaluations)."""
+    from augury.fleet import Arm, train
+
+    settings = Arm(agents=seeds, steps=steps, evaluate_every=EVERY, evaluation_episodes=EPISODES, **ARMS[arm])
+    return np.asarray(train([settings])[0].curves())
+
+
+def draw(scores: Mapping[str, Scores], path: Path) -> None:
+    """IQM and 95% belts: the arm is the colour, the implementation the line."""
+    from matplotlib.figure import Figure
+
+    from augury.report.figures import COLOURS
+    from augury.report.statistics import iqm_curve
+
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for name, values in scores.items():
+        implementation, arm = name.split(", ")
+        colour = COLOURS[list(ARMS).index(arm)]
+        style = "--" if implementation == "SB3" else "-"
+        thousands = EVERY / 1000 * np.arange(1, values.shape[1] + 1)
+        curve = iqm_curve(values)
+        axes.plot(thousands, curve.middle, style, color=colour, label=f"{name} ({len(values)} agents)")
+        axes.fill_between(thousands, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
+    axes.set(
+        xlabel="environment steps (thousands)",
+        ylabel="success rate (IQM, 95% bootstrap belt)",
+        ylim=(-0.02, 1.02),
+        xlim=(0, None),
+        title="TD3 on Goal2D: SB3 with AugmentedReplayBuffer and Augury's fleet",
+    )
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(frameon=False, loc="outside lower center", ncols=2)
+    figure.savefig(path, dpi=160)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=80_000)
+    parser.add_argument("--save", type=Path, default=Path("docs/drop_in"))
+    parser.add_argument("--redraw", action="store_true")
+    options = parser.parse_args()
+    kept = options.save.with_suffix(".npz")
+    if not options.redraw:
+        np.savez_compressed(kept, **measure(options.seeds, options.steps))  # type: ignore[arg-type]
+    with np.load(kept) as scores:
+        report(scores)
+        draw(scores, options.save.with_suffix(".png"))
+
+
+def measure(seeds: int, steps: int) -> dict[str, Scores]:
+    """Success of every agent at every evaluation."""
+    scores: dict[str, Scores] = {}
+    with multiprocessing.get_context("spawn").Pool(len(os.sched_getaffinity(0)), maxtasksperchild=1) as pool:
+        running = {
+            arm: pool.map_async(partial(sb3_run, steps, arm), range(seeds), chunksize=1) for arm in ARMS
+        }
+        for arm, runs in running.items():
+            scores[f"SB3, {arm}"] = np.array(runs.get())
+    for arm in ARMS:
+        scores[f"fleet, {arm}"] = fleet_runs(steps, arm, seeds)
+    return scores
+
+
+def report(scores: Mapping[str, Scores]) -> None:
+    """IQM and belt at every evaluation."""
+    from augury.report.statistics import iqm_curve
+
+    for name, values in scores.items():
+        curve = iqm_curve(values)
+        cells = [f"{m:.2f} [{a:.2f}, {b:.2f}]" for m, a, b in zip(*curve, strict=True)]
+        print(f"{name:28s}", "  ".join(cells))
+
+
+if __name__ == "__main__":
+    main()
