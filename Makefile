@@ -2,7 +2,9 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_OPTIONS := --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/pip install $(PIP_OPTIONS)
+DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
 .PHONY: reproduce test clean
 
@@ -29,6 +31,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt | $(BIN)/pip
 	$(INSTALL) --editable .[dev,sb3]
+	rm -rf $(VENV)/sb3 && mkdir $(VENV)/sb3 # SB3's own tests, which only its source distribution has
+	$(DOWNLOAD) --no-deps --no-binary stable-baselines3 --dest $(VENV)/sb3 stable-baselines3
+	tar --extract --gzip --strip-components 1 --directory $(VENV)/sb3 --file $(VENV)/sb3/*.tar.gz
 	touch $@ $(VENV)/.installed
 
 clean:

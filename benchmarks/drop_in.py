@@ -3,7 +3,7 @@
     python benchmarks/drop_in.py [--seeds 5] [--steps 80000] [--save docs/drop_in]
 
 SB3's runs share the cores, one process each. Prints the IQM success of evaluation episodes, draws the curves
-and keeps the scores: `docs/drop_in.png` and `docs/drop_in.npz`. `--redraw` draws from kept scores.
+and keeps the scores: `docs/drop_in.png` and `docs/drop_in.npz`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ ARMS: dict[str, dict[str, Any]] = {
     "no augmentation": {},
     "translate m = α = 1": {"augmentation": "goal2d/translate", "ratio": 1, "update_ratio": 1},
 }
+FROM_ZERO = " from zero biases"
+"""Augury's networks start with biases at zero, PyTorch's do not: a third kind of run tells what that does."""
 EVERY, EPISODES = 10_000, 80
 
 
-def sb3_run(steps: int, arm: str, seed: int) -> list[float]:
+def sb3_run(steps: int, arm: str, from_zero: bool, seed: int) -> list[float]:
     """Success of one SB3 agent at every evaluation."""
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     import gymnasium
@@ -70,6 +72,11 @@ def sb3_run(steps: int, arm: str, seed: int) -> list[float]:
         seed=seed,
         device="cpu",
     )
+    if from_zero:
+        with torch.no_grad():
+            for name, parameter in model.policy.named_parameters():
+                if name.endswith("bias"):
+                    parameter.zero_()
     model.learn(steps, callback=Evaluate())
     return success
 
@@ -85,14 +92,6 @@ def play(env: Any, model: Any, seed: int) -> bool:
     return bool(info["is_success"])
 
 
-def fleet_runs(steps: int, arm: str, seeds: int) -> Scores:
-    """Success of a fleet's agents, (agents, evaluations)."""
-    from augury.fleet import Arm, train
-
-    settings = Arm(agents=seeds, steps=steps, evaluate_every=EVERY, evaluation_episodes=EPISODES, **ARMS[arm])
-    return np.asarray(train([settings])[0].curves())
-
-
 def draw(scores: Mapping[str, Scores], path: Path) -> None:
     """IQM and 95% belts: the arm is the colour, the implementation the line."""
     from matplotlib.figure import Figure
@@ -105,7 +104,7 @@ def draw(scores: Mapping[str, Scores], path: Path) -> None:
     for name, values in scores.items():
         implementation, arm = name.split(", ")
         colour = COLOURS[list(ARMS).index(arm)]
-        style = "--" if implementation == "SB3" else "-"
+        style = {"SB3": "--", "SB3" + FROM_ZERO: ":"}.get(implementation, "-")
         thousands = EVERY / 1000 * np.arange(1, values.shape[1] + 1)
         curve = iqm_curve(values)
         axes.plot(thousands, curve.middle, style, color=colour, label=f"{name} ({len(values)} agents)")
@@ -130,28 +129,48 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=80_000)
     parser.add_argument("--save", type=Path, default=Path("docs/drop_in"))
-    parser.add_argument("--redraw", action="store_true")
+    parser.add_argument("--only", choices=("sb3", "fleet", "drawing"), help="one part of the work")
     options = parser.parse_args()
     kept = options.save.with_suffix(".npz")
-    if not options.redraw:
-        np.savez_compressed(kept, **measure(options.seeds, options.steps))  # type: ignore[arg-type]
-    with np.load(kept) as scores:
-        report(scores)
-        draw(scores, options.save.with_suffix(".png"))
-
-
-def measure(seeds: int, steps: int) -> dict[str, Scores]:
-    """Success of every agent at every evaluation."""
     scores: dict[str, Scores] = {}
+    if kept.exists() and options.only:
+        with np.load(kept) as before:
+            scores.update(before)
+    if options.only in (None, "sb3"):
+        scores |= sb3_scores(options.seeds, options.steps)
+        np.savez_compressed(kept, **scores)  # type: ignore[arg-type]
+    if options.only in (None, "fleet"):
+        scores |= fleet_scores(options.seeds, options.steps)
+        np.savez_compressed(kept, **scores)  # type: ignore[arg-type]
+    report(scores)
+    draw(scores, options.save.with_suffix(".png"))
+
+
+def sb3_scores(seeds: int, steps: int) -> dict[str, Scores]:
+    """Success of SB3's agents, (agents, evaluations) for each arm."""
     with multiprocessing.get_context("spawn").Pool(len(os.sched_getaffinity(0)), maxtasksperchild=1) as pool:
         running = {
-            arm: pool.map_async(partial(sb3_run, steps, arm), range(seeds), chunksize=1) for arm in ARMS
+            f"SB3{FROM_ZERO if from_zero else ''}, {arm}": pool.map_async(
+                partial(sb3_run, steps, arm, from_zero), range(seeds), chunksize=1
+            )
+            for from_zero in (False, True)
+            for arm in ARMS
         }
-        for arm, runs in running.items():
-            scores[f"SB3, {arm}"] = np.array(runs.get())
-    for arm in ARMS:
-        scores[f"fleet, {arm}"] = fleet_runs(steps, arm, seeds)
-    return scores
+        return {name: np.array(runs.get()) for name, runs in running.items()}
+
+
+def fleet_scores(seeds: int, steps: int) -> dict[str, Scores]:
+    """The same for fleets."""
+    from augury.fleet import Arm, train, use_all_cores
+
+    use_all_cores()
+    arms = {
+        f"fleet, {arm}": Arm(
+            agents=seeds, steps=steps, evaluate_every=EVERY, evaluation_episodes=EPISODES, **settings
+        )
+        for arm, settings in ARMS.items()
+    }
+    return {name: train([arm])[0].curves() for name, arm in arms.items()}
 
 
 def report(scores: Mapping[str, Scores]) -> None:

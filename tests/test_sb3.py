@@ -1,18 +1,25 @@
 """The drop-in buffer under real algorithms of SB3, SB3-contrib and SBX: what their batches hold."""
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import gymnasium
+import jax
 import numpy as np
 import pytest
 import sb3_contrib
 import sbx
 import stable_baselines3 as sb3
-import torch
 from gymnasium import spaces
+from scipy.stats import chisquare
 from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from augury import Transition
-from augury.augmentations import compose, from_numpy, make
+from augury.augmentations import from_numpy, hindsight, make
 from augury.errors import UserError
 from augury.sb3 import AugmentedReplayBuffer
 
@@ -29,11 +36,11 @@ class Numbered(gymnasium.Env):
     action (about its middle, 0.5) change sign: an augmented row can be told from an observed one.
     """
 
-    def __init__(self, discrete=False, length=10):
+    def __init__(self, discrete=False, length=10, start=0):
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,))
         self.action_space = spaces.Discrete(2) if discrete else spaces.Box(-2.0, 3.0, (1,))
         self.discrete, self.length = discrete, length
-        self.number = self.episode = 0
+        self.number, self.episode = start, 0
         self.steps = {}
 
     def observation(self):
@@ -90,8 +97,8 @@ def check_rows(env, batch):
     for row, sign in enumerate(side):
         start, action, reward, end, terminated, _ = env.steps[round(float(observations[row, 0]) * 1000)]
         flip = np.array([1, sign, sign], np.float32)
-        np.testing.assert_array_equal(observations[row], flip * start)
-        np.testing.assert_array_equal(following[row], flip * end)
+        np.testing.assert_allclose(observations[row], flip * start, rtol=1e-6)
+        np.testing.assert_allclose(following[row], flip * end, rtol=1e-6)
         taken = action if sign > 0 else 1 - action
         stored = taken if env.discrete else (taken - 0.5) / 2.5
         np.testing.assert_allclose(actions[row], [stored], atol=1e-6)
@@ -147,13 +154,19 @@ def test_every_row_of_every_algorithms_batches_is_traced_to_its_step(kind):
     assert np.mean(shares) == pytest.approx(4.8, abs=4 * 0.4 / np.sqrt(draws))
 
 
-def filled(steps=60, environments=1, buffer_size=1000, dictionary=False, env=None, **kwargs):
-    """A buffer with steps of Numbered environments, and those environments."""
-    envs = [env or Numbered() for _ in range(environments)]
+@pytest.fixture(autouse=True)
+def _seeded():
+    np.random.seed(0)  # SB3 draws from NumPy's own generator
+
+
+def filled(steps=60, environments=1, buffer_size=1000, start=0, **kwargs):
+    """A buffer with steps of numbered environments, and those environments; each has its own numbers."""
+    envs = [Numbered(start=start + 10_000 * index) for index in range(environments)]
     vector = DummyVecEnv([lambda env=env: env for env in envs])
     vector.seed(0)
+    vector.action_space.seed(0)
     buffer = AugmentedReplayBuffer(
-        buffer_size,
+        buffer_size * environments,
         vector.observation_space,
         vector.action_space,
         device="cpu",
@@ -161,10 +174,11 @@ def filled(steps=60, environments=1, buffer_size=1000, dictionary=False, env=Non
         **kwargs,
     )
     add_steps(buffer, vector, steps)
-    return buffer, envs
+    return buffer, vector
 
 
 def add_steps(buffer, vector, steps):
+    """Let random actions fill a buffer, as SB3 would: scaled actions, true final observations."""
     obs = vector.reset()
     for _ in range(steps):
         action = np.stack([vector.action_space.sample() for _ in range(vector.num_envs)])
@@ -174,3 +188,449 @@ def add_steps(buffer, vector, steps):
             true[index] = infos[index]["terminal_observation"]
         buffer.add(obs, true, (action - 0.5) / 2.5, reward, done, infos)
         obs = following
+
+
+def numbers_of(batch):
+    return np.rint(np.asarray(batch.observations)[:, 0] * 1000).astype(int)
+
+
+def shifted(key, transition):
+    """Another reward for every copy."""
+    return transition._replace(reward=jax.random.uniform(key, minval=0.1))
+
+
+def rewards_by_step(buffer, draws=40):
+    """The different augmented rewards of each step; observed ones are negative."""
+    found = {}
+    for batch in (buffer.sample(100) for _ in range(draws)):
+        for number, reward in zip(numbers_of(batch), np.asarray(batch.rewards)[:, 0], strict=True):
+            if reward > 0:
+                found.setdefault(number, set()).add(float(reward))
+    return found
+
+
+def test_with_no_copies_or_none_drawn_a_run_is_the_plain_buffers():
+    def trained(buffer, **kwargs):
+        model = sb3.TD3(
+            "MlpPolicy",
+            Numbered(),
+            learning_starts=20,
+            batch_size=8,
+            replay_buffer_class=buffer,
+            replay_buffer_kwargs=kwargs,
+            **small(),
+        )
+        return [parameter.detach().numpy() for parameter in model.learn(120).policy.parameters()]
+
+    plain = trained(ReplayBuffer)
+    for kwargs in (
+        {},
+        {"augmentation": mirror, "ratio": 0},
+        {"augmentation": mirror, "ratio": 4, "update_ratio": 0},
+        {"augmentation": from_numpy(mirror), "ratio": 2, "update_ratio": 0},
+    ):
+        for ours, theirs in zip(trained(AugmentedReplayBuffer, **kwargs), plain, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    different = trained(AugmentedReplayBuffer, augmentation=mirror)
+    assert any((ours != theirs).any() for ours, theirs in zip(different, plain, strict=True))
+
+
+def test_the_observed_half_is_what_a_plain_buffer_would_draw():
+    buffer, _ = filled(augmentation=mirror)
+    np.random.seed(1)
+    both = rows_of(buffer.sample(32))
+    np.random.seed(1)
+    observed = rows_of(ReplayBuffer.sample(buffer, 32))
+    for ours, theirs in zip(both, observed, strict=True):
+        np.testing.assert_array_equal(ours[:32], theirs)
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["recomputed", "stored"])
+def test_every_transition_has_as_many_copies_as_asked_for_and_they_stay(wrapped):
+    def shifted_in_numpy(generator, transition):
+        return transition._replace(reward=0.1 + generator.random())
+
+    function = shifted_in_numpy if wrapped else shifted
+    buffer, _ = filled(steps=30, augmentation=function, ratio=3)
+    found = rewards_by_step(buffer)
+    assert set(found) == set(range(30))
+    assert {len(rewards) for rewards in found.values()} == {3}
+    assert rewards_by_step(buffer) == found
+    everything = buffer.augmented_transitions(1000)
+    assert set(everything.reward.tolist()) == set().union(*found.values())
+
+
+def test_a_fraction_is_the_share_of_transitions_with_one_copy_more():
+    buffer, _ = filled(steps=1000, augmentation=shifted, ratio=1.3)
+    counts = np.unique(numbers_of_copies(buffer), return_counts=True)[1]
+    assert set(counts) == {1, 2}
+    assert counts.mean() == pytest.approx(1.3, abs=4 * np.sqrt(0.3 * 0.7 / 1000))
+    assert buffer.augmented_size == buffer.generated == counts.sum()
+    drawn = np.concatenate([numbers_of(buffer.sample(500))[500:] for _ in range(200)])
+    expected = counts * len(drawn) / counts.sum()  # R̃ is sampled uniformly
+    frequency = np.bincount(drawn, minlength=1000)
+    assert chisquare(frequency, expected).pvalue > 1e-3
+
+
+def numbers_of_copies(buffer):
+    return np.rint(buffer.augmented_transitions(10**6).observation[:, 0] * 1000).astype(int)
+
+
+def test_a_small_fraction_is_drawn_from_too():
+    buffer, _ = filled(steps=400, augmentation=shifted, ratio=0.05)
+    copied = set(numbers_of_copies(buffer))
+    assert 5 < len(copied) < 50
+    assert set(numbers_of(buffer.sample(1000))[1000:]) == copied
+    first, _ = filled(steps=1, augmentation=shifted, ratio=0.001)
+    assert first.augmented_size == 1  # there is something to learn from at once
+
+
+def test_an_infinite_ratio_makes_a_new_copy_at_every_draw():
+    buffer, _ = filled(steps=5, augmentation=shifted, ratio=np.inf)
+    rewards = np.concatenate([np.asarray(buffer.sample(200).rewards)[200:, 0] for _ in range(5)])
+    assert len(np.unique(rewards)) == 1000
+    assert buffer.generated == np.inf
+
+
+@pytest.mark.parametrize("environments", [1, 3])
+@pytest.mark.parametrize("function", [mirror, from_numpy(mirror)], ids=["recomputed", "stored"])
+def test_rows_are_right_in_a_ring_that_has_turned_over_several_environments(environments, function):
+    buffer, vector = filled(
+        steps=70, environments=environments, buffer_size=40, augmentation=function, ratio=2
+    )
+    drawn = buffer.sample(1200)
+    steps = {number: step for env in vector.envs for number, step in env.steps.items()}
+    everyone = Numbered()
+    everyone.steps = steps
+    augmented = check_rows(everyone, drawn)
+    assert augmented.sum() == 1200
+    kept = {10_000 * index + number for index in range(environments) for number in range(30, 70)}
+    assert set(numbers_of(drawn)) == kept  # so many draws leave none out
+    assert buffer.augmented_size == 80 * environments
+
+
+def test_a_copy_does_not_change_when_the_ring_turns():
+    buffer, vector = filled(steps=40, buffer_size=40, augmentation=shifted)
+    before = rewards_by_step(buffer)
+    add_steps(buffer, vector, 15)
+    after = rewards_by_step(buffer)
+    assert set(after) == set(range(15, 55))
+    assert all(after[number] == before[number] for number in range(15, 40))
+
+
+def test_rows_drawn_for_a_burst_of_updates_are_not_kept_beyond_it():
+    buffer, vector = filled(steps=20, buffer_size=20, augmentation=mirror)
+    for _ in range(3):
+        for _ in range(5):  # a burst; the next one is drawn at once
+            buffer.sample(10)
+        add_steps(buffer, vector, 20)
+        newest = vector.envs[0].number
+        assert set(numbers_of(buffer.sample(10))) <= set(range(newest - 20, newest))
+
+
+def test_a_numpy_function_gives_the_same_rows_as_its_jax_twin():
+    def mirror_in_place(generator, transition):
+        transition.observation[1:] *= -1
+        transition.next_observation[1:] *= -1
+        return transition._replace(action=1 - transition.action)
+
+    compiled, _ = filled(steps=20, augmentation=mirror)
+    stored, _ = filled(steps=20, augmentation=mirror_in_place)
+    ours, theirs = compiled.augmented_transitions(99), stored.augmented_transitions(99)
+    assert len(ours.reward) == 20
+    for field in Transition._fields[:6]:
+        np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
+
+
+def test_a_function_that_draws_from_numpy_itself_is_not_compiled_with_what_it_drew():
+    def careless(generator, transition):
+        return transition._replace(reward=0.1 + np.random.uniform())
+
+    found = rewards_by_step(filled(steps=30, augmentation=careless)[0])
+    assert len(set().union(*found.values())) == 30
+
+
+def test_extras_are_read_from_the_infos():
+    def tagged(key, transition):
+        return transition._replace(reward=transition.extras["tag"][1])
+
+    tagged.needs = ("tag",)
+    env = Numbered()
+    step = env.step
+
+    def with_tag(action):
+        *rest, info = step(action)
+        return *rest, info | {"tag": np.array([0.0, 100.0 + env.number])}
+
+    env.step = with_tag
+    vector = DummyVecEnv([lambda: env])
+    buffer = AugmentedReplayBuffer(50, env.observation_space, env.action_space, augmentation=tagged)
+    add_steps(buffer, vector, 30)
+    drawn = buffer.sample(200)
+    np.testing.assert_allclose(drawn.rewards[200:, 0], 101 + numbers_of(drawn)[200:])
+
+    missing = AugmentedReplayBuffer(50, env.observation_space, env.action_space, augmentation=tagged)
+    with pytest.raises(UserError, match=r"tagged: needs 'tag' in the info of every step, which gives TimeL"):
+        add_steps(missing, DummyVecEnv([Numbered]), 1)
+    assert missing.size() == 0
+
+
+def test_both_halves_are_normalised_by_vecnormalize():
+    vector = VecNormalize(DummyVecEnv([Numbered]))
+    model = sb3.TD3(
+        "MlpPolicy",
+        vector,
+        learning_starts=1000,
+        replay_buffer_class=AugmentedReplayBuffer,
+        replay_buffer_kwargs={"augmentation": mirror},
+        **small(),
+    )
+    model.learn(60)
+    env, buffer = vector.venv.envs[0], model.replay_buffer
+    np.testing.assert_array_equal(buffer.observations[5, 0], env.steps[5][0])  # stored raw
+    np.random.seed(0)
+    raw = buffer.sample(50)
+    np.random.seed(0)
+    normalised = buffer.sample(50, vector)
+    check_rows(env, raw)
+    assert (np.asarray(normalised.observations)[50:] != np.asarray(raw.observations)[50:]).any()
+    known = {tuple(row) for row in vector.normalize_obs(buffer.augmented_transitions(99).observation)}
+    assert {tuple(row) for row in np.asarray(normalised.observations)[50:]} <= known
+    rewards = set(vector.normalize_reward(buffer.rewards[:60, 0]).astype(np.float32))
+    assert set(np.asarray(normalised.rewards)[:, 0]) <= rewards
+
+
+SPACES = {
+    "discrete observations": (spaces.Discrete(5), spaces.Discrete(3)),
+    "images": (spaces.Box(0, 255, (3, 8, 8), np.uint8), spaces.Discrete(3)),
+    "double precision": (spaces.Box(-1, 1, (2,), np.float64), spaces.Box(-1, 1, (2,), np.float64)),
+    "dicts": (
+        spaces.Dict({"count": spaces.Discrete(5), "place": spaces.Box(-1, 1, (2, 2))}),
+        spaces.Box(-1, 1, (2, 3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_shapes_and_dtypes_are_those_of_the_plain_buffer(kind):
+    observation_space, action_space = SPACES[kind]
+    several = isinstance(observation_space, spaces.Dict)
+    arguments = (20, observation_space, action_space, "cpu")
+    plain = (DictReplayBuffer if several else ReplayBuffer)(*arguments)
+    ours = AugmentedReplayBuffer(*arguments, augmentation=lambda key, transition: transition)
+    for _ in range(6):
+        obs, following = ([observation_space.sample()] for _ in range(2))
+        obs, following = (
+            {key: np.array([one[0][key]]) for key in one[0]} if several else np.array(one)
+            for one in (obs, following)
+        )
+        step = obs, following, np.array([action_space.sample()]), np.ones(1), np.zeros(1), [{}]
+        plain.add(*step)
+        ours.add(*step)
+    for theirs, both in zip(jax.tree.leaves(rows(plain)), jax.tree.leaves(rows(ours)), strict=True):
+        assert (both.shape[0], both.shape[1:], both.dtype) == (60, theirs.shape[1:], theirs.dtype)
+        # This augmentation changes nothing, but what is compiled is computed in single precision.
+        copied, observed = (
+            {row.astype(np.float32).tobytes() for row in part} for part in (both[30:], both[:30])
+        )
+        assert copied == observed
+
+
+def rows(buffer):
+    return jax.tree.map(np.asarray, tuple(buffer.sample(30)[:5]))
+
+
+@pytest.mark.parametrize("function", [mirror, lambda generator, t: mirror(None, t)], ids=["named", "lambda"])
+def test_a_saved_buffer_goes_on_as_if_nothing_had_happened(tmp_path, function):
+    model = sb3.TD3(
+        "MlpPolicy",
+        Numbered(),
+        learning_starts=30,
+        batch_size=8,
+        replay_buffer_class=AugmentedReplayBuffer,
+        replay_buffer_kwargs={"augmentation": function, "ratio": 1.5, "update_ratio": 0.7},
+        **small(),
+    )
+    model.learn(50)
+    model.save_replay_buffer(tmp_path / "buffer")
+    model.save(tmp_path / "model")
+    other = sb3.TD3.load(tmp_path / "model", env=Numbered())
+    assert isinstance(other.replay_buffer, AugmentedReplayBuffer)
+    other.load_replay_buffer(tmp_path / "buffer")
+    assert other.replay_buffer.augmented_size == model.replay_buffer.augmented_size > 50
+    for _ in range(5):
+        drawn = []
+        for buffer in (model.replay_buffer, other.replay_buffer):
+            np.random.seed(3)
+            drawn.append(rows_of(buffer.sample(10)))
+        for ours, theirs in zip(*drawn, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    other.learn(20, reset_num_timesteps=False)
+
+
+def test_a_buffer_saved_under_sb3_goes_on_under_sbx(tmp_path):
+    env = Numbered()
+    kwargs = {"augmentation": mirror, "update_ratio": 0.5}
+    model = sb3.SAC("MlpPolicy", env, replay_buffer_class=Recording, replay_buffer_kwargs=kwargs, **small())
+    model.learn(40)
+    model.save_replay_buffer(tmp_path / "buffer")
+    other = sbx.SAC("MlpPolicy", env, learning_starts=0, batch_size=8, gradient_steps=2, **small())
+    other.load_replay_buffer(tmp_path / "buffer")
+    other.replay_buffer.batches = []
+    other.learn(6)
+    for drawn in other.replay_buffer.batches:
+        assert check_rows(env, drawn).reshape(2, 12).sum(1).tolist() == [4, 4]
+
+
+def test_an_emptied_buffer_starts_again():
+    buffer, vector = filled(augmentation=mirror)
+    buffer.reset()
+    assert (buffer.size(), buffer.augmented_size) == (0, 0)
+    add_steps(buffer, vector, 10)
+    assert set(numbers_of(buffer.sample(100))) == set(range(60, 70))
+
+
+GOAL2D = {"observation_space": spaces.Box(-1, 1, (4,)), "action_space": spaces.Box(-1, 1, (2,))}
+
+
+def wrong_shape(key, transition):
+    return transition._replace(action=transition.action[:1])
+
+
+def wrong_shape_in_numpy(generator, transition):
+    return transition._replace(action=np.array(transition.action.tolist()[:1]))
+
+
+def not_a_number(key, transition):
+    return transition._replace(next_observation=transition.next_observation / 0)
+
+
+def not_a_number_in_numpy(generator, transition):
+    return transition._replace(next_observation=np.full(4, float("nan")))
+
+
+def too_far(key, transition):
+    return transition._replace(action=transition.action + 3)
+
+
+def forgetful(key, transition):
+    return transition.observation
+
+
+def failing(generator, transition):
+    raise KeyError("left_leg")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"augmentation": "goal2d/translat"}, "did you mean 'goal2d/translate'"),
+        (
+            {"augmentation": "goal2d/translate", "ratio": -1},
+            "goal2d/translate: ratio must be 0 or more, not -1",
+        ),
+        ({"augmentation": mirror, "update_ratio": -0.5}, "mirror: update_ratio must be 0 or more, not -0.5"),
+        ({"augmentation": mirror, "update_ratio": np.inf}, "mirror: update_ratio must be finite"),
+        ({"augmentation": mirror, "ratio": np.nan}, "mirror: ratio must be 0 or more, not nan"),
+        ({"ratio": 2}, "ratio 2 needs an augmentation"),
+        ({"update_ratio": 1}, "update_ratio 1 needs an augmentation"),
+        ({"augmentation": mirror, "rato": 2}, "unknown argument .* 'rato': did you mean 'ratio'"),
+        ({"augmentation": mirror, "n_steps": 3}, "takes no n_steps: an n-step return spans"),
+        ({"augmentation": mirror, "goal_selection_strategy": "future"}, r"use augmentation=hindsight"),
+        (
+            {"augmentation": mirror, "optimize_memory_usage": True, "handle_timeout_termination": False},
+            "mirror: optimize_memory_usage=True keeps no next observation",
+        ),
+        ({"augmentation": mirror, "handle_timeout_termination": False}, "mirror: handle_timeout_termination"),
+        (
+            {"augmentation": "goal2d/rotate", "observation_space": spaces.Box(-1, 1, (6,))},
+            r"goal2d/rotate: observation must be goal2d's, a Box of shape \(4,\), not Box",
+        ),
+        (
+            {"augmentation": "goal2d/rotate", "action_space": spaces.Discrete(4)},
+            r"goal2d/rotate: action must be goal2d's, a Box of shape \(2,\), not Discrete\(4\)",
+        ),
+        (
+            {"augmentation": make("goal2d/rotate"), "action_space": spaces.Discrete(4)},
+            r"Rotate\(\): does not fit these spaces \(observation \(4,\), action \(\) int64\)",
+        ),
+        (
+            {"augmentation": mirror, "action_space": spaces.MultiBinary(3)},
+            "mirror: actions must be Box or Disc",
+        ),
+        (
+            {"augmentation": mirror, "action_space": spaces.Box(-np.inf, np.inf, (2,))},
+            "mirror: actions need finite bounds",
+        ),
+        ({"augmentation": wrong_shape}, r"wrong_shape: action must keep its shape \(2,\), not \(1,\)"),
+        ({"augmentation": forgetful}, "forgetful must return a Transition, not"),
+        (
+            {"augmentation": hindsight(lambda achieved, desired, info: 0.0)},
+            "Hindsight.*: the observation has no achieved_goal, desired_goal",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_at_construction(arguments, message):
+    with pytest.raises(UserError, match=message):
+        AugmentedReplayBuffer(10, **(GOAL2D | arguments))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (wrong_shape_in_numpy, r"wrong_shape_in_numpy: action must keep its shape \(2,\), not \(1,\)"),
+        (not_a_number, "not_a_number: next_observation is not finite, but (inf|nan)"),
+        (not_a_number_in_numpy, "not_a_number_in_numpy: next_observation is not finite, but nan"),
+        (too_far, r"too_far: action 3 lies outside Box"),
+        (failing, "failing: failed on a transition: KeyError: 'left_leg'"),
+    ],
+)
+def test_an_augmentation_that_goes_wrong_is_named_with_the_field(function, message):
+    buffer = AugmentedReplayBuffer(10, **GOAL2D, augmentation=function)
+
+    def add_and_sample():
+        obs = np.ones((1, 4), np.float32)
+        buffer.add(obs, obs, np.zeros((1, 2)), np.zeros(1), np.zeros(1), [{}])
+        buffer.sample(4)
+
+    with pytest.raises(UserError, match=message):
+        add_and_sample()
+
+
+def test_augmented_rows_are_not_to_be_had_before_there_are_any():
+    buffer = AugmentedReplayBuffer(10, **GOAL2D, augmentation="goal2d/translate")
+    message = "goal2d/translate: update_ratio 1 before anything was augmented: nothing was added"
+    with pytest.raises(UserError, match=message):
+        buffer.sample(4)
+
+
+def test_n_step_returns_are_refused_rather_than_ignored():
+    kwargs = {"replay_buffer_class": AugmentedReplayBuffer, "replay_buffer_kwargs": {"augmentation": mirror}}
+    with (
+        pytest.warns(UserWarning, match="n_steps"),
+        pytest.raises(UserError, match=r"mirror: an n-step return spans .*, not 3"),
+    ):
+        sb3.SAC("MlpPolicy", Numbered(), n_steps=3, **kwargs, **small())
+
+
+def test_sb3s_own_tests_pass_with_this_buffer_in_place_of_sb3s():
+    theirs = Path(sys.prefix) / "sb3" / "tests"
+    if not theirs.exists():
+        pytest.skip("`make test` downloads SB3's tests")
+    chosen = (
+        "test_buffers.py",
+        "test_n_step_replay.py",
+        "test_save_load.py::test_save_load_replay_buffer",
+        "test_vec_normalize.py::test_offpolicy_normalization",
+        "test_dict_env.py::test_dict_spaces",
+        "test_dict_env.py::test_vec_normalize",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "sb3_substituted", "-p", "no:cacheprovider", *chosen],
+        cwd=theirs,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 100

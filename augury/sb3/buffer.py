@@ -67,8 +67,7 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """α."""
         checks.check_ratios(name, self.ratio, self.update_ratio)
 
-        # One name serves both kinds of observations: the methods of SB3's buffer for this space are called.
-        self._base = _base_for(observation_space)
+        self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
         sizes = buffer_size, observation_space, action_space, device, n_envs
         self._base.__init__(self, *sizes, optimize_memory_usage, handle_timeout_termination)
         self.drawn_observed = 0
@@ -89,6 +88,11 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self.name = name
         self._augmented = Augmented(self, augmentation, name, self.ratio, seed_of_the_run())
         self._meet_algorithm()
+
+    @property
+    def _base(self) -> Any:
+        """SB3's buffer for this kind of observations, so that one name serves both kinds."""
+        return DictReplayBuffer if isinstance(self.observation_space, spaces.Dict) else ReplayBuffer
 
     def add(
         self, obs: Any, next_obs: Any, action: Rows, reward: Rows, done: Rows, infos: list[dict[str, Any]]
@@ -185,10 +189,6 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         if self._augmented is not None:
             self._augmented.choose_augmenter()
             self._meet_algorithm()
-
-
-def _base_for(observation_space: Space[Any]) -> Any:
-    return DictReplayBuffer if isinstance(observation_space, spaces.Dict) else ReplayBuffer
 
 
 def _spread(total: int, most: int) -> Integers:
