@@ -102,6 +102,8 @@ class Augmented:
         if ahead is None or len(ahead.reward) < rows:
             updates = min(self._burst - self._draws, AHEAD_BYTES // (rows * self._row_bytes))
             places = self.copies.draw(self._random, rows * max(updates, 1), self._buffer.size())
+            if math.isinf(self._ratio):
+                places = places._replace(copy=self._random.integers(2**32, size=len(places.copy)))
             making = self._at(places)
         else:
             making = lambda: ahead  # noqa: E731
@@ -157,8 +159,6 @@ class Augmented:
         if self._stored is not None:
             stored: Transition = jax.tree.map(lambda ring: ring[tuple(places)], self._stored)
             return lambda: stored
-        if math.isinf(self._ratio):
-            places = places._replace(copy=self._random.integers(2**32, size=len(places.copy)))
         return self._made_at(places)
 
     def _made_at(self, places: Places) -> Promise:

@@ -106,7 +106,7 @@ class AugmentationCallback(BaseCallback):
     def _rates(self) -> dict[str, float]:
         """What happened since the last look."""
         now = self._counts()
-        since = Counts(*(0.0 if a == b else a - b for a, b in zip(now, self._before, strict=True)))
+        since = Counts(*(a if math.isinf(a) else a - b for a, b in zip(now, self._before, strict=True)))
         self._before = now
         rates = {
             "replay_ratio": _ratio(since.updates, since.steps),

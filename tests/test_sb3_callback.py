@@ -1,0 +1,115 @@
+"""What the callback logs about both buffers."""
+
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+import stable_baselines3 as sb3
+from stable_baselines3.common.logger import configure
+
+from augury.errors import UserError
+from augury.sb3 import AugmentationCallback, AugmentedReplayBuffer
+
+
+def logged(tmp_path, callback, steps=600, environment="augury:augury/Goal2D-v0", kind=sb3.TD3, **kwargs):
+    """Train, and return the model and what its logger wrote under `augmentation/`."""
+    model = kind(
+        "MlpPolicy",
+        gymnasium.make(environment),
+        learning_starts=100,
+        batch_size=16,
+        train_freq=8,
+        gradient_steps=4,
+        buffer_size=1000,
+        policy_kwargs={"net_arch": [8]},
+        replay_buffer_class=AugmentedReplayBuffer,
+        replay_buffer_kwargs=kwargs,
+        seed=0,
+    )
+    model.set_logger(configure(str(tmp_path), ["json"]))
+    model.learn(steps, callback=callback, log_interval=1)
+    model.logger.close()
+    lines = [json.loads(line) for line in (tmp_path / "progress.json").read_text().splitlines()]
+    return model, [
+        {name.removeprefix("augmentation/"): value for name, value in line.items() if "augmentation/" in name}
+        for line in lines
+        if any(name.startswith("augmentation/") for name in line)
+    ]
+
+
+def test_ratios_and_contents_of_both_buffers_are_logged(tmp_path):
+    near = 0.3
+
+    def succeeded(transitions):
+        """Close to the goal: common enough to be counted in few steps."""
+        offset = transitions.next_observation[:, :2] - transitions.next_observation[:, 2:]
+        return np.linalg.norm(offset, axis=1) < near
+
+    looks = AugmentationCallback(every=200, succeeded=succeeded)
+    _, lines = logged(tmp_path, looks, augmentation="goal2d/translate", ratio=4, update_ratio=0.5)
+    assert len(lines) == 3  # after 200, 400 and 600 steps
+    last = lines[-1]
+    assert last["update_ratio"] == pytest.approx(0.5)
+    assert last["replay_ratio"] == pytest.approx(0.5)
+    assert last["augmented_replay_ratio"] == pytest.approx(0.5 / 4)
+    # Translate puts the agent anywhere in the square: the chance to be near the goal is about π 0.3² / 4.
+    assert last["augmented_reward_density"] == pytest.approx(np.pi * near**2 / 4, abs=0.03)
+    assert 0 < last["observed_coverage"] < last["augmented_coverage"] < last["coverage"] < 1
+
+
+def test_what_is_logged_follows_from_what_the_buffers_hold(tmp_path):
+    bounds = [-10] * 6, [10] * 6
+    looks = AugmentationCallback(every=300, bounds=bounds)
+    model, lines = logged(tmp_path, looks, augmentation="goal2d/rotate", ratio=2)
+    observed = model.replay_buffer.observed_transitions(10**6)
+    first = {name: values[:300] for name, values in observed._asdict().items() if name != "extras"}
+    points = np.concatenate([first["observation"], first["action"]], 1)
+    cells = {tuple(cell) for cell in np.floor((points + 10) / 20 * 6).astype(int)}
+    assert lines[0]["observed_coverage"] == pytest.approx(len(cells) / 6**6)
+    # A sparse reward: more than the smallest is success, before the first one too.
+    assert lines[0]["observed_reward_density"] == pytest.approx((first["reward"] > -0.1).mean())
+
+
+def test_spaces_without_bounds_and_discrete_actions_are_covered_too(tmp_path):
+    def mirror(key, transition):
+        return transition._replace(
+            observation=-transition.observation,
+            action=1 - transition.action,
+            next_observation=-transition.next_observation,
+        )
+
+    looks = AugmentationCallback(every=100)
+    _, lines = logged(tmp_path, looks, environment="CartPole-v1", kind=sb3.DQN, augmentation=mirror)
+    assert all(0 < line["observed_coverage"] < line["coverage"] < 1 for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"augmentation": "goal2d/rotate", "ratio": 0}])
+def test_without_augmentation_only_the_observed_half_has_figures(tmp_path, arguments):
+    _, lines = logged(tmp_path, AugmentationCallback(every=200), **arguments)
+    assert lines[-1]["observed_coverage"] == lines[-1]["coverage"] > 0
+    assert lines[-1]["augmented_coverage"] == lines[-1]["augmented_reward_density"] == 0
+    assert "augmented_replay_ratio" not in lines[-1]
+
+
+def test_an_infinite_ratio_has_an_augmented_replay_ratio_of_zero(tmp_path):
+    _, lines = logged(tmp_path, AugmentationCallback(every=200), augmentation="goal2d/rotate", ratio=np.inf)
+    assert [line["augmented_replay_ratio"] for line in lines] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("ratio", [1.5, np.inf])
+def test_looking_does_not_change_a_run(tmp_path, ratio):
+    runs = [
+        logged(tmp_path, AugmentationCallback(every=every), augmentation="goal2d/translate", ratio=ratio)[0]
+        for every in (50, 10_000)
+    ]
+    for often, never in zip(*(run.policy.parameters() for run in runs), strict=True):
+        np.testing.assert_array_equal(often.detach(), never.detach())
+
+
+def test_misuse_is_explained():
+    with pytest.raises(UserError, match="every must be 1 step or more, not 0"):
+        AugmentationCallback(every=0)
+    model = sb3.TD3("MlpPolicy", gymnasium.make("augury:augury/Goal2D-v0"), buffer_size=10)
+    with pytest.raises(UserError, match="needs replay_buffer_class=AugmentedReplayBuffer, not ReplayBuffer"):
+        model.learn(1, callback=AugmentationCallback())
