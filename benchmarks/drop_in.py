@@ -93,32 +93,28 @@ def play(env: Any, model: Any, seed: int) -> bool:
 
 
 def draw(scores: Mapping[str, Scores], path: Path) -> None:
-    """IQM and 95% belts: the arm is the colour, the implementation the line."""
+    """IQM and 95% belts, SB3 beside the fleet: the arm is the colour, the implementation the line."""
     from matplotlib.figure import Figure
 
     from augury.report.figures import COLOURS
     from augury.report.statistics import iqm_curve
 
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for name, values in scores.items():
-        implementation, arm = name.split(", ")
-        colour = COLOURS[list(ARMS).index(arm)]
-        style = {"SB3": "--", "SB3" + FROM_ZERO: ":"}.get(implementation, "-")
-        thousands = EVERY / 1000 * np.arange(1, values.shape[1] + 1)
-        curve = iqm_curve(values)
-        axes.plot(thousands, curve.middle, style, color=colour, label=f"{name} ({len(values)} agents)")
-        axes.fill_between(thousands, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
-    axes.set(
-        xlabel="environment steps (thousands)",
-        ylabel="success rate (IQM, 95% bootstrap belt)",
-        ylim=(-0.02, 1.02),
-        xlim=(0, None),
-        title="TD3 on Goal2D: SB3 with AugmentedReplayBuffer and Augury's fleet",
-    )
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, loc="outside lower center", ncols=2)
+    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    panels = {"SB3": "SB3 as it is", f"SB3{FROM_ZERO}": "SB3 from zero biases, as the fleet"}
+    for axes, (ours, title) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
+        for implementation, style in ((ours, "--"), ("fleet", "-")):
+            for arm, colour in zip(ARMS, COLOURS, strict=False):
+                values = scores[f"{implementation}, {arm}"]
+                thousands = EVERY / 1000 * np.arange(1, values.shape[1] + 1)
+                curve = iqm_curve(values)
+                label = f"{implementation.split()[0]}, {arm} ({len(values)} agents)"
+                axes.plot(thousands, curve.middle, style, color=colour, label=label)
+                axes.fill_between(thousands, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
+        axes.set(title=title, xlabel="environment steps (thousands)", ylim=(-0.02, 1.02), xlim=(0, None))
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    figure.axes[0].set_ylabel("success rate (IQM, 95% bootstrap belt)")
     figure.savefig(path, dpi=160)
 
 

@@ -9,11 +9,10 @@ import gymnasium
 from stable_baselines3 import DQN
 from stable_baselines3.common.evaluation import evaluate_policy
 
-from augury import Transition
 from augury.sb3 import AugmentedReplayBuffer
 
 
-def mirror(key, transition: Transition) -> Transition:  # type: ignore[no-untyped-def]
+def mirror(key, transition):
     """Positions, angles and velocities change sign, and push left (0) is exchanged with push right (1)."""
     return transition._replace(
         observation=-transition.observation,
@@ -22,7 +21,7 @@ def mirror(key, transition: Transition) -> Transition:  # type: ignore[no-untype
     )
 
 
-def main(arguments: list[str] | None = None) -> dict[str, float]:
+def main(arguments=None):
     """Train with and without the mirror, and evaluate both."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -14,7 +14,7 @@ from stable_baselines3.common.noise import NormalActionNoise
 from augury.sb3 import AugmentationCallback, AugmentedReplayBuffer
 
 
-def success_rate(model: TD3, episodes: int) -> float:
+def success_rate(model, episodes):
     """The share of episodes that reach the goal."""
     env = gymnasium.make("augury:augury/Goal2D-v0")
     reached = 0
@@ -29,7 +29,7 @@ def success_rate(model: TD3, episodes: int) -> float:
     return reached / episodes
 
 
-def main(arguments: list[str] | None = None) -> float:
+def main(arguments=None):
     """Train and evaluate."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

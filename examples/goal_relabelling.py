@@ -18,7 +18,7 @@ from augury.augmentations import hindsight
 from augury.sb3 import AugmentedReplayBuffer
 
 
-def main(arguments: list[str] | None = None) -> float:
+def main(arguments=None):
     """Train and evaluate."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

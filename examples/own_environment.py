@@ -7,7 +7,6 @@ any angle about the origin: position, velocity and push turn together, and the r
 """
 
 import argparse
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -15,32 +14,31 @@ from gymnasium.spaces import Box
 from stable_baselines3 import SAC
 from stable_baselines3.common.evaluation import evaluate_policy
 
-from augury import Transition
 from augury.sb3 import AugmentedReplayBuffer
 
 
-class Puck(gymnasium.Env[Any, Any]):
+class Puck(gymnasium.Env):
     """Push a puck to the origin. Observation: position, velocity. Action: how hard, in which direction."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.observation_space = Box(-np.inf, np.inf, (4,))
         limits = np.array([1, np.pi], np.float32)
         self.action_space = Box(-limits, limits)
         self.state = np.zeros(4, np.float32)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.state = np.append(self.np_random.uniform(-1, 1, 2), [0, 0]).astype(np.float32)
         return self.state.copy(), {}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         strength, angle = action
         velocity = 0.9 * self.state[2:] + 0.1 * strength * np.array([np.cos(angle), np.sin(angle)])
         self.state = np.concatenate([self.state[:2] + velocity, velocity]).astype(np.float32)
         return self.state.copy(), -float(np.linalg.norm(self.state[:2])), False, False, {}
 
 
-def turned(generator: np.random.Generator, transition: Transition) -> Transition:
+def turned(generator, transition):
     """Turn everything by one random angle."""
     by = generator.uniform(-np.pi, np.pi)
     turn = np.kron(np.eye(2), [[np.cos(by), -np.sin(by)], [np.sin(by), np.cos(by)]])
@@ -50,7 +48,7 @@ def turned(generator: np.random.Generator, transition: Transition) -> Transition
     return transition._replace(observation=observation, action=[strength, angle], next_observation=following)
 
 
-def main(arguments: list[str] | None = None) -> float:
+def main(arguments=None):
     """Train and evaluate."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

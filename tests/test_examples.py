@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from augury import Transition
+
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SMALL = {
     "goal2d_translate": ["--steps", "600"],
@@ -38,7 +40,7 @@ def test_the_examples_own_augmentation_agrees_with_its_environment():
         for _ in range(3):
             action = env.action_space.sample()
             end, reward, *_ = env.step(action)
-            observed = example.Transition(start, action, reward, end, False, False, {})
+            observed = Transition(start, action, reward, end, False, False, {})
             turned = example.turned(generator, observed)
             env.state = np.asarray(turned.observation, np.float32)
             following, same, *_ = env.step(turned.action)

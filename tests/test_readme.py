@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from stable_baselines3 import TD3
 
 from augury import Transition, fleet
 from augury.envs import goal2d
@@ -26,9 +27,19 @@ def test_the_snippet_that_trains_several_arms(monkeypatch, capsys):
     assert re.findall(r"translate m=(\d)", capsys.readouterr().out) == ["1", "2", "4", "8"]
 
 
-def test_the_snippet_that_writes_an_augmentation():
+def test_the_snippet_that_gives_sb3_an_augmented_buffer(monkeypatch):
+    learn = TD3.learn
+    monkeypatch.setattr(TD3, "learn", lambda model, steps: learn(model, min(steps, 150)))
     names: dict = {}
     exec(BLOCKS[1], names)
+    buffer = names["model"].replay_buffer
+    assert (buffer.size(), buffer.augmented_size) == (150, 600)
+    assert buffer.drawn_observed == buffer.drawn_augmented == 50 * 256  # SB3 waits for 100 steps
+
+
+def test_the_snippet_that_writes_an_augmentation():
+    names: dict = {}
+    exec(BLOCKS[2], names)
     mirror = names["mirror"]
     observation, action = jnp.array([0.2, -0.7, 0.9, 0.1]), jnp.array([0.8, 2.5])
     following, reward, terminated = goal2d.step(observation, action)
