@@ -18,6 +18,11 @@ from augury.augmentations import hindsight
 from augury.sb3 import AugmentedReplayBuffer
 
 
+def compute_reward(achieved, desired, info):
+    """0 where all bits are right, else -1."""
+    return -(achieved != desired).any(-1).astype(np.float32)
+
+
 def main(arguments=None):
     """Train and evaluate."""
     parser = argparse.ArgumentParser(
@@ -29,7 +34,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     env = BitFlippingEnv(n_bits=options.bits, continuous=False, max_steps=options.bits)
-    augment = {"augmentation": hindsight(env.compute_reward, "future"), "ratio": 4, "update_ratio": 4}
+    augment = {"augmentation": hindsight(compute_reward, "future"), "ratio": 4, "update_ratio": 4}
     model = DQN(
         "MultiInputPolicy",
         env,

@@ -3,6 +3,7 @@
 import os
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch's networks here are small, and workers share the cores
 
 import jax
 import pytest

@@ -3,6 +3,7 @@
 import pickle
 
 import gymnasium
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ REWARDS = {"vectorised": vectorised, "for one row": for_one_row, "in JAX": in_ja
 class Counter(gymnasium.Env):
     """Each step achieves its own number as goal; episodes last 2, 3, 4, 5, 2, … steps and end by turns."""
 
-    def __init__(self, start=0):
+    def __init__(self, start=0, lengths=(2, 3, 4, 5)):
+        self.lengths = lengths
         goal = spaces.Box(-np.inf, np.inf, (1,))
         names = ("observation", "achieved_goal", "desired_goal", "episode")
         self.observation_space = spaces.Dict(dict.fromkeys(names, goal))
@@ -56,7 +58,7 @@ class Counter(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.episode += 1
-        self.left = 2 + self.episode % 4
+        self.left = self.lengths[self.episode % len(self.lengths)]
         return self.observation(), {}
 
     def step(self, action):
@@ -173,7 +175,7 @@ def test_termination_stays_unless_a_function_recomputes_it():
 
 def test_an_unfinished_episode_has_no_copies_yet():
     buffer, _ = filled(steps=2, augmentation=hindsight(vectorised))  # the first episode takes 3 steps
-    message = r"Hindsight.*: update_ratio 1 before anything was augmented: no episode has ended yet"
+    message = r"hindsight.*: update_ratio 1 before anything was augmented: no episode has ended yet"
     with pytest.raises(UserError, match=message):
         buffer.sample(4)
     assert (buffer.size(), buffer.augmented_size) == (2, 0)
@@ -245,6 +247,54 @@ def test_algorithms_train_with_it_under_vecnormalize(kind):
     assert model.replay_buffer.drawn_augmented == 4 * model.replay_buffer.drawn_observed > 0
 
 
+def test_what_another_part_draws_does_not_depend_on_the_goal():
+    """Their keys must not be the same, whatever way a combination splits them."""
+
+    def marked(key, transition):
+        return transition._replace(action=jax.random.uniform(key, (1,)))
+
+    counter = DummyVecEnv([lambda: Counter(lengths=[8])])
+    together = compose(hindsight(vectorised), marked)
+    buffer, _ = filled(steps=400, vector=counter, augmentation=together, ratio=20)
+    copies = buffer.augmented_transitions(10**6)
+    achieved, desired = (copies.next_observation[key][:, 0] for key in ("achieved_goal", "desired_goal"))
+    first = achieved % 8 == 1
+    assert abs(np.corrcoef((desired - achieved)[first], copies.action[first, 0])[0, 1]) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("compute_reward", "message"),
+    [
+        (lambda achieved, desired: 0.0, "compute_reward must take achieved goal, desired goal and info"),
+        (5, "compute_reward must take achieved goal, desired goal and info"),
+    ],
+)
+def test_a_reward_function_that_cannot_be_called_is_refused(compute_reward, message):
+    with pytest.raises(UserError, match=message):
+        hindsight(compute_reward)
+
+
+@pytest.mark.parametrize(
+    ("compute_reward", "message"),
+    [
+        (lambda achieved, desired, info: float(info["x"]), r"hindsight.*: failed .*KeyError: 'x'"),
+        (lambda achieved, desired, info: np.sum(achieved) / None, r"hindsight.*: failed .*TypeError: unsupp"),
+    ],
+)
+def test_a_reward_function_that_goes_wrong_is_named_in_one_line(compute_reward, message):
+    buffer, _ = filled(augmentation=hindsight(compute_reward))
+    with pytest.raises(UserError, match=message) as raised:
+        buffer.sample(4)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_episode_that_does_not_fit_the_buffer_says_so():
+    counter = DummyVecEnv([lambda: Counter(lengths=[100])])
+    buffer, _ = filled(steps=20, buffer_size=10, vector=counter, augmentation=hindsight(vectorised))
+    with pytest.raises(UserError, match="no episode has ended yet; raise buffer_size"):
+        buffer.sample(4)
+
+
 def test_wrong_strategies_and_places_are_explained():
     with pytest.raises(UserError, match="unknown strategy 'futur': did you mean 'future'"):
         hindsight(vectorised, "futur")
@@ -256,6 +306,6 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     env = Counter()
     with (tmp_path / "window").open("w") as env.window:
         buffer, _ = filled(augmentation=hindsight(env.compute_reward))
-        message = r"Hindsight.*: cannot be saved with the buffer .*not from methods"
+        message = r"hindsight.*: cannot be saved with the buffer .*not from methods"
         with pytest.raises(UserError, match=message):
             pickle.dumps(buffer)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cloudpickle
 import gymnasium
 import jax
 import numpy as np
@@ -19,7 +20,7 @@ from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from augury import Transition
-from augury.augmentations import from_numpy, hindsight, make
+from augury.augmentations import compose, from_numpy, hindsight, make
 from augury.errors import UserError
 from augury.sb3 import AugmentedReplayBuffer
 
@@ -63,7 +64,7 @@ class Numbered(gymnasium.Env):
         cut = bool(ended and self.episode % 4 == 0)
         terminated = bool(ended and not cut)
         self.steps[self.number - 1] = (start, action, reward, self.observation(), terminated, cut)
-        return self.observation(), reward, terminated, cut, {}
+        return self.observation(), reward, terminated, cut, {"tag": np.array([0, 100.0 + self.number])}
 
 
 def mirror(key, transition):
@@ -245,12 +246,13 @@ def test_the_observed_half_is_what_a_plain_buffer_would_draw():
         np.testing.assert_array_equal(ours[:32], theirs)
 
 
-@pytest.mark.parametrize("wrapped", [False, True], ids=["recomputed", "stored"])
-def test_every_transition_has_as_many_copies_as_asked_for_and_they_stay(wrapped):
-    def shifted_in_numpy(generator, transition):
-        return transition._replace(reward=0.1 + generator.random())
+def shifted_in_numpy(generator, transition):
+    """The same, in NumPy."""
+    return transition._replace(reward=0.1 + generator.random())
 
-    function = shifted_in_numpy if wrapped else shifted
+
+@pytest.mark.parametrize("function", [shifted, shifted_in_numpy], ids=["recomputed", "stored"])
+def test_every_transition_has_as_many_copies_as_asked_for_and_they_stay(function):
     buffer, _ = filled(steps=30, augmentation=function, ratio=3)
     found = rewards_by_step(buffer)
     assert set(found) == set(range(30))
@@ -346,33 +348,58 @@ def test_a_function_that_draws_from_numpy_itself_is_not_compiled_with_what_it_dr
     def careless(generator, transition):
         return transition._replace(reward=0.1 + np.random.uniform())
 
+    def deciding(generator, transition):  # both sides of the coin may trace alike twice
+        return transition._replace(reward=0.5) if np.random.uniform() < 0.5 else transition
+
     found = rewards_by_step(filled(steps=30, augmentation=careless)[0])
     assert len(set().union(*found.values())) == 30
+    for seed in range(6):
+        np.random.seed(seed)
+        rewards = filled(steps=30, augmentation=deciding)[0].augmented_transitions(99).reward
+        assert 3 < (rewards == 0.5).sum() < 27
+
+
+class NeedsTag:
+    """The reward is what the infos say."""
+
+    needs = "tag"
+
+    def __call__(self, key, transition):
+        return transition._replace(reward=transition.extras["tag"][1])
 
 
 def test_extras_are_read_from_the_infos():
-    def tagged(key, transition):
-        return transition._replace(reward=transition.extras["tag"][1])
-
-    tagged.needs = ("tag",)
-    env = Numbered()
-    step = env.step
-
-    def with_tag(action):
-        *rest, info = step(action)
-        return *rest, info | {"tag": np.array([0.0, 100.0 + env.number])}
-
-    env.step = with_tag
-    vector = DummyVecEnv([lambda: env])
-    buffer = AugmentedReplayBuffer(50, env.observation_space, env.action_space, augmentation=tagged)
-    add_steps(buffer, vector, 30)
+    buffer, _ = filled(steps=70, buffer_size=50, environments=2, augmentation=NeedsTag())
     drawn = buffer.sample(200)
     np.testing.assert_allclose(drawn.rewards[200:, 0], 101 + numbers_of(drawn)[200:])
 
-    missing = AugmentedReplayBuffer(50, env.observation_space, env.action_space, augmentation=tagged)
-    with pytest.raises(UserError, match=r"tagged: needs 'tag' in the info of every step, which gives TimeL"):
-        add_steps(missing, DummyVecEnv([Numbered]), 1)
-    assert missing.size() == 0
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ([None], "NeedsTag.*: 'tag' in the info must hold numbers, not None"),
+        (["missing"], "NeedsTag.*: needs 'tag' in the info of every step, which gives TimeLimit.truncated"),
+        ([np.arange(2), np.ones(2)], "'tag' in the info was int64 of shape .2,. and is now float64"),
+        (
+            [np.arange(2), np.arange(3)],
+            "'tag' .* was int64 of shape .2,. and is now int64 of shape .3,.; keep",
+        ),
+    ],
+)
+def test_extras_that_are_missing_or_change_are_named_before_anything_is_stored(tags, message):
+    env = Numbered()
+    buffer = AugmentedReplayBuffer(50, env.observation_space, env.action_space, augmentation=NeedsTag())
+    obs, zero = np.zeros((1, 3)), np.zeros(1)
+
+    def add(tag):
+        info = {"TimeLimit.truncated": False} | ({} if isinstance(tag, str) else {"tag": tag})
+        buffer.add(obs, obs, np.zeros((1, 1)), zero, zero, [info])
+
+    for tag in tags[:-1]:
+        add(tag)
+    with pytest.raises(UserError, match=message):
+        add(tags[-1])
+    assert buffer.size() == len(tags) - 1
 
 
 def test_both_halves_are_normalised_by_vecnormalize():
@@ -440,11 +467,22 @@ def rows(buffer):
     return jax.tree.map(np.asarray, tuple(buffer.sample(30)[:5]))
 
 
-@pytest.mark.parametrize("function", [mirror, lambda generator, t: mirror(None, t)], ids=["named", "lambda"])
-def test_a_saved_buffer_goes_on_as_if_nothing_had_happened(tmp_path, function):
+SAVED = {
+    "compiled": mirror,
+    "lambda": lambda key, transition: mirror(key, transition),
+    "stored": shifted_in_numpy,
+    "with extras": NeedsTag(),
+    "in the catalogue": compose(make("goal2d/rotate")),
+}
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_a_saved_buffer_goes_on_as_if_nothing_had_happened(tmp_path, kind):
+    function = SAVED[kind]
+    env = gymnasium.make("augury:augury/Goal2D-v0") if "catalogue" in kind else Numbered()
     model = sb3.TD3(
         "MlpPolicy",
-        Numbered(),
+        env,
         learning_starts=30,
         batch_size=8,
         replay_buffer_class=AugmentedReplayBuffer,
@@ -454,10 +492,15 @@ def test_a_saved_buffer_goes_on_as_if_nothing_had_happened(tmp_path, function):
     model.learn(50)
     model.save_replay_buffer(tmp_path / "buffer")
     model.save(tmp_path / "model")
-    other = sb3.TD3.load(tmp_path / "model", env=Numbered())
+    other = sb3.TD3.load(tmp_path / "model", env=env)
     assert isinstance(other.replay_buffer, AugmentedReplayBuffer)
     other.load_replay_buffer(tmp_path / "buffer")
     assert other.replay_buffer.augmented_size == model.replay_buffer.augmented_size > 50
+    for field in Transition._fields[:6]:
+        ours, theirs = (
+            getattr(each.replay_buffer.augmented_transitions(999), field) for each in (model, other)
+        )
+        np.testing.assert_array_equal(ours, theirs)
     for _ in range(5):
         drawn = []
         for buffer in (model.replay_buffer, other.replay_buffer):
@@ -480,6 +523,40 @@ def test_a_buffer_saved_under_sb3_goes_on_under_sbx(tmp_path):
     other.learn(6)
     for drawn in other.replay_buffer.batches:
         assert check_rows(env, drawn).reshape(2, 12).sum(1).tolist() == [4, 4]
+
+
+class Own(sb3.SAC):
+    """An algorithm of a user, with an update of its own."""
+
+    def train(self, gradient_steps, batch_size=64):
+        self.rows = len(self.replay_buffer.sample(self.batch_size).rewards)
+        super().train(gradient_steps, batch_size)
+
+
+def test_an_algorithm_of_ones_own_asks_as_it_likes():
+    kwargs = {"replay_buffer_class": AugmentedReplayBuffer, "replay_buffer_kwargs": {"augmentation": mirror}}
+    model = Own("MlpPolicy", Numbered(), learning_starts=10, batch_size=16, **kwargs, **small())
+    model.learn(15)
+    assert model.rows == 32
+    assert type(model) is Own
+
+
+def test_a_model_that_asks_for_every_row_can_be_pickled_and_trained_by_hand():
+    kwargs = {"replay_buffer_class": AugmentedReplayBuffer, "replay_buffer_kwargs": {"augmentation": mirror}}
+    model = sb3_contrib.TQC("MlpPolicy", Numbered(), learning_starts=10, **kwargs, **small())
+    model.learn(12)
+    again = cloudpickle.loads(cloudpickle.dumps(model))
+    again.train(gradient_steps=1)  # with the batch size that TQC has by default
+    assert again.replay_buffer.drawn_augmented == model.replay_buffer.drawn_augmented + 64
+    assert isinstance(again, sb3_contrib.TQC)
+
+
+@pytest.mark.parametrize("kind", [sb3_contrib.TQC, sbx.SAC])
+def test_a_buffer_that_such_a_model_did_not_build_is_refused_rather_than_cut_wrongly(kind):
+    model = kind("MlpPolicy", Numbered(), learning_starts=10, **small())
+    model.replay_buffer, _ = filled(augmentation=mirror)
+    with pytest.raises(UserError, match="must build or load this buffer itself: use replay_buffer_class"):
+        model.learn(12)
 
 
 def test_an_emptied_buffer_starts_again():
@@ -515,6 +592,14 @@ def too_far(key, transition):
 
 def forgetful(key, transition):
     return transition.observation
+
+
+def brightened(key, transition):
+    return transition._replace(observation=transition.observation / 255)
+
+
+def in_numpy(generator, transition):
+    return transition._replace(action=np.sort(transition.action))
 
 
 def failing(generator, transition):
@@ -554,6 +639,24 @@ def failing(generator, transition):
             {"augmentation": make("goal2d/rotate"), "action_space": spaces.Discrete(4)},
             r"Rotate\(\): does not fit these spaces \(observation \(4,\), action \(\) int64\)",
         ),
+        ({"augmentation": type(make("goal2d/rotate"))}, r"give an instance, Rotate\(…\), not the class"),
+        ({"augmentation": [mirror, mirror]}, "put several together with compose or choose"),
+        ({"augmentation": 5}, "augmentation must be a name, an augmentation or a function, not 5"),
+        (
+            {"augmentation": lambda transition: transition},
+            "must take a key .or a generator. and a transition",
+        ),
+        ({"augmentation": compose(in_numpy)}, "does not fit these spaces .*; wrap NumPy functions in from_n"),
+        ({"augmentation": mirror, "ratio": "4"}, "mirror: ratio must be a number, not '4'"),
+        ({"augmentation": mirror, "update_ratio": True}, "mirror: update_ratio must be a number, not True"),
+        (
+            {"augmentation": mirror, "observation_space": spaces.Box(0, 2**40, (4,), np.int64)},
+            "mirror: augmentations compute with 32 bits, too few for Box",
+        ),
+        (
+            {"augmentation": brightened, "observation_space": spaces.Box(0, 255, (3, 8, 8), np.uint8)},
+            "brightened: observation must keep its kind of numbers, uint8, not float32",
+        ),
         (
             {"augmentation": mirror, "action_space": spaces.MultiBinary(3)},
             "mirror: actions must be Box or Disc",
@@ -566,7 +669,7 @@ def failing(generator, transition):
         ({"augmentation": forgetful}, "forgetful must return a Transition, not"),
         (
             {"augmentation": hindsight(lambda achieved, desired, info: 0.0)},
-            "Hindsight.*: the observation has no achieved_goal, desired_goal",
+            "hindsight.*: the observation has no achieved_goal, desired_goal",
         ),
     ],
 )

@@ -81,6 +81,7 @@ def test_spaces_without_bounds_and_discrete_actions_are_covered_too(tmp_path):
 
     looks = AugmentationCallback(every=100)
     _, lines = logged(tmp_path, looks, environment="CartPole-v1", kind=sb3.DQN, augmentation=mirror)
+    assert lines
     assert all(0 < line["observed_coverage"] < line["coverage"] < 1 for line in lines)
 
 
@@ -99,12 +100,61 @@ def test_an_infinite_ratio_has_an_augmented_replay_ratio_of_zero(tmp_path):
 
 @pytest.mark.parametrize("ratio", [1.5, np.inf])
 def test_looking_does_not_change_a_run(tmp_path, ratio):
-    runs = [
-        logged(tmp_path, AugmentationCallback(every=every), augmentation="goal2d/translate", ratio=ratio)[0]
-        for every in (50, 10_000)
-    ]
+    runs, looks = zip(
+        *(
+            logged(
+                tmp_path / str(every),
+                AugmentationCallback(every=every),
+                steps=300,
+                augmentation="goal2d/translate",
+                ratio=ratio,
+            )
+            for every in (50, 10_000)
+        ),
+        strict=True,
+    )
+    assert [bool(lines) for lines in looks] == [True, False]
     for often, never in zip(*(run.policy.parameters() for run in runs), strict=True):
         np.testing.assert_array_equal(often.detach(), never.detach())
+
+
+def test_a_run_in_pieces_is_looked_at_as_often(tmp_path):
+    callback = AugmentationCallback(every=100)
+    model, lines = logged(tmp_path, callback, steps=60, augmentation="goal2d/rotate")
+    assert not lines
+    model.set_logger(configure(str(tmp_path), ["json"]))
+    for _ in range(4):
+        model.learn(60, callback=callback, log_interval=1, reset_num_timesteps=False)
+    model.logger.close()
+    assert (tmp_path / "progress.json").read_text().count("augmentation/coverage") == 3
+
+
+def test_large_observations_are_looked_at_in_little_memory():
+    space = gymnasium.spaces.Box(0, 255, (4, 84, 84), np.uint8)
+    model = sb3.DQN(
+        "CnnPolicy",
+        Images(space),
+        buffer_size=20,
+        replay_buffer_class=AugmentedReplayBuffer,
+        replay_buffer_kwargs={"augmentation": lambda key, transition: transition},
+    )
+    looks = AugmentationCallback(every=5)
+    model.learn(12, callback=looks)
+    assert looks._grid.bins == 8
+
+
+class Images(gymnasium.Env):
+    """Noise."""
+
+    def __init__(self, space):
+        self.observation_space, self.action_space = space, gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
 
 
 def test_misuse_is_explained():
@@ -113,3 +163,8 @@ def test_misuse_is_explained():
     model = sb3.TD3("MlpPolicy", gymnasium.make("augury:augury/Goal2D-v0"), buffer_size=10)
     with pytest.raises(UserError, match="needs replay_buffer_class=AugmentedReplayBuffer, not ReplayBuffer"):
         model.learn(1, callback=AugmentationCallback())
+
+
+def test_bounds_of_the_wrong_length_are_explained(tmp_path):
+    with pytest.raises(UserError, match="bounds for 4 numbers, but there are 6"):
+        logged(tmp_path, AugmentationCallback(every=10, bounds=([0] * 4, [1] * 4)), steps=20)

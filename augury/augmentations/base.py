@@ -39,7 +39,8 @@ def augmentation(cls: type[T]) -> type[T]:
 
 def needs_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """The extras an augmentation reads; most read none."""
-    return tuple(getattr(function, "needs", ()))
+    needs = getattr(function, "needs", ())
+    return (needs,) if isinstance(needs, str) else tuple(needs)
 
 
 @augmentation
@@ -205,6 +206,8 @@ def _like(what: str, value: Any, expected: Any) -> Any:
     array = value if isinstance(value, jax.Array) else np.asarray(value)
     if array.shape != expected.shape:
         raise UserError(f"{what} must keep its shape {expected.shape}, not {array.shape}")
+    if not np.can_cast(array.dtype, expected.dtype, "same_kind"):
+        raise UserError(f"{what} must keep its kind of numbers, {expected.dtype}, not {array.dtype}")
     return array.astype(expected.dtype)
 
 

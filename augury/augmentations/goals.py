@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -10,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from augury.augmentations.base import augmentation, static
-from augury.errors import unknown_name
+from augury.augmentations.base import augmentation, describe, static
+from augury.errors import UserError, unknown_name
 from augury.transition import Array, Key, Transition
 
 Strategy = Literal["future", "final"]
@@ -38,6 +39,9 @@ class Hindsight:
         if self.strategy not in ("future", "final"):
             raise unknown_name("strategy", self.strategy, ("future", "final"))
 
+    def __repr__(self) -> str:
+        return f"hindsight({describe(self.compute_reward)}, {self.strategy!r})"
+
     @property
     def needs(self) -> tuple[str, ...]:
         return (f"{self.strategy}_achieved_goal",)
@@ -62,6 +66,13 @@ def hindsight(
     compute_terminated: GoalFunction | None = None,
 ) -> Hindsight:
     """Relabel with goals achieved later. The functions may be JAX or NumPy, for one row or for many."""
+    for name, function in (("compute_reward", compute_reward), ("compute_terminated", compute_terminated)):
+        if function is None and name == "compute_terminated":
+            continue
+        try:
+            inspect.signature(function).bind(None, None, None)  # type: ignore[arg-type]
+        except TypeError:
+            raise UserError(f"hindsight: {name} must take achieved goal, desired goal and info") from None
     return Hindsight(compute_reward, strategy, compute_terminated)
 
 
@@ -69,7 +80,7 @@ def _evaluate(function: GoalFunction, achieved: Array, goal: Array, dtype: Any) 
     """`function` of one transition: traced where JAX can, else called on the host with many rows at once."""
     try:
         return jnp.asarray(function(achieved, goal, {})).astype(dtype)
-    except TypeError:  # what JAX raises where NumPy asks a tracer for its numbers
+    except Exception:  # NumPy asked a tracer for its numbers; any other fault shows on the host again
         return jax.pure_callback(
             partial(_on_host, function, dtype, achieved.ndim),
             jax.ShapeDtypeStruct((), dtype),

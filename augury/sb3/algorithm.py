@@ -10,39 +10,62 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+EXACT = ("sbx", "sb3_contrib")
+"""Packages whose algorithms count on as many rows as they ask for; SB3's own take a batch as it comes.
 
-def calling_algorithm() -> OffPolicyAlgorithm | None:
-    """The algorithm that is building or loading its buffer: SB3 does not tell a buffer who owns it."""
+SBX's draw the batches of several updates in one call and cut the answer into equal parts; SB3-contrib's TQC
+shapes its quantiles by the batch size.
+"""
+
+
+def calling_algorithm(*methods: str) -> OffPolicyAlgorithm | None:
+    """The algorithm one of whose methods is calling: SB3 does not tell a buffer who owns it."""
     frame = inspect.currentframe()
     while frame is not None:
         owner = frame.f_locals.get("self")
-        if isinstance(owner, OffPolicyAlgorithm):
+        if frame.f_code.co_name in methods and isinstance(owner, OffPolicyAlgorithm):
             return owner
         frame = frame.f_back
     return None
 
 
-def expect_every_row(algorithm: OffPolicyAlgorithm) -> None:
-    """Let an algorithm that counts on as many rows as it asks for ask for as many as it will be given.
+def wants_exact_rows(algorithm: OffPolicyAlgorithm) -> bool:
+    """Whether an algorithm must know how many rows a batch will hold, and does not yet."""
+    kinds = type(algorithm).__mro__
+    return not hasattr(algorithm, "_plain_kind") and any(
+        kind.__module__.split(".")[0] in EXACT for kind in kinds
+    )
 
-    SB3's own take a batch as it comes. SBX's draw the batches of several updates in one call and cut the
-    answer into equal parts, and SB3-contrib's TQC shapes its quantiles by the batch size.
-    """
-    kind = type(algorithm)
-    if kind.train.__module__.split(".")[0] not in ("stable_baselines3", "augury"):
-        algorithm.__class__ = _expecting_every_row(kind)
+
+def ask_for_every_row(algorithm: OffPolicyAlgorithm) -> None:
+    """Let an algorithm's `train` ask for all the rows that it will be given, augmented ones too."""
+    if wants_exact_rows(algorithm):
+        algorithm.__class__ = _asking_for_every_row(type(algorithm))
 
 
 @cache
-def _expecting_every_row(kind: type[OffPolicyAlgorithm]) -> type[OffPolicyAlgorithm]:
-    def train(self: Any, gradient_steps: int, batch_size: int) -> None:
-        told = getattr(self.replay_buffer, "told", nullcontext)  # a plain buffer may have been loaded since
-        with told(batch_size) as rows:
-            kind.train(self, gradient_steps=gradient_steps, batch_size=rows)
+def _asking_for_every_row(kind: type[OffPolicyAlgorithm]) -> type[OffPolicyAlgorithm]:
+    signature = inspect.signature(kind.train)
 
-    return type(
-        kind.__name__, (kind,), {"train": train, "__module__": kind.__module__, "__doc__": kind.__doc__}
-    )
+    def train(self: Any, *args: Any, **kwargs: Any) -> None:
+        asked = signature.bind(self, *args, **kwargs)
+        asked.apply_defaults()
+        # A plain buffer may have been loaded since.
+        every_row = getattr(self.replay_buffer, "every_row", nullcontext)
+        with every_row(asked.arguments["batch_size"]) as rows:
+            asked.arguments["batch_size"] = rows
+            kind.train(*asked.args, **asked.kwargs)
+
+    def reduce(self: Any, protocol: Any) -> Any:
+        return _rebuilt, (kind,), self.__dict__
+
+    body = {"train": train, "__reduce_ex__": reduce, "_plain_kind": kind, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind,), body | {"__module__": kind.__module__})
+
+
+def _rebuilt(kind: type[OffPolicyAlgorithm]) -> OffPolicyAlgorithm:
+    rebuilt = _asking_for_every_row(kind)
+    return rebuilt.__new__(rebuilt)
 
 
 def seed_of_the_run() -> int:

@@ -19,7 +19,7 @@ from augury.augmentations.goals import LATER_GOALS
 from augury.errors import UserError
 from augury.sb3 import checks
 from augury.sb3.augmenter import Augmenter, Promise, augmenter_for, steps_ahead
-from augury.sb3.copies import Copies, Episodes, Integers, Places
+from augury.sb3.copies import DRAWS, Copies, Episodes, Integers, Places
 from augury.sb3.rows import Rows, observed_at
 from augury.transition import Transition
 
@@ -37,7 +37,7 @@ class Augmented:
         checks.check_needs(name, needs, buffer.observation_space)
         self._later = [extra for extra in needs if extra in LATER_GOALS]
         self._from_infos = [extra for extra in needs if extra not in LATER_GOALS]
-        self._random = np.random.default_rng((seed, 0))
+        self._random = np.random.default_rng((seed, *DRAWS))
         self._row_bytes = 64 + 2 * sum(ring[0, 0].nbytes for ring in jax.tree.leaves(buffer.observations))
 
         self._added = 0
@@ -51,6 +51,8 @@ class Augmented:
         self._burst, self._draws = 1, 0
         """Draws between the last two additions, and since the last one."""
         self._augmenter: Augmenter | None = None
+        self._stores: bool | None = None
+        """Whether copies are stored, once that is decided."""
         self.choose_augmenter()
 
     def choose_augmenter(self) -> None:
@@ -68,11 +70,16 @@ class Augmented:
             self._seed,
             example._replace(extras=extras),
             self._buffer.action_space,
+            self._stores,
         )
+        self._stores = self._augmenter.stored
 
     def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:
         """Check what comes, and close episodes that do not go on with it: after loading, or a reset."""
-        values = {name: self._extra(name, infos) for name in self._from_infos}
+        values = {
+            name: checks.checked_extra(self._name, name, infos, self._extras.get(name))
+            for name in self._from_infos
+        }
         if values and not self._extras:
             slots = self._buffer.buffer_size
             self._extras = {name: np.zeros((slots, *rows.shape), rows.dtype) for name, rows in values.items()}
@@ -100,7 +107,9 @@ class Augmented:
         """Start to make rows for an update; for its whole burst, since nothing is added in between."""
         ahead = self._ahead
         if ahead is None or len(ahead.reward) < rows:
-            updates = min(self._burst - self._draws, AHEAD_BYTES // (rows * self._row_bytes))
+            extras = sum(ring[0, 0].nbytes for ring in self._extras.values())
+            most = AHEAD_BYTES // (rows * (self._row_bytes + extras))
+            updates = min(self._burst - self._draws, most)
             places = self.copies.draw(self._random, rows * max(updates, 1), self._buffer.size())
             if math.isinf(self._ratio):
                 places = places._replace(copy=self._random.integers(2**32, size=len(places.copy)))
@@ -176,11 +185,6 @@ class Augmented:
             goals: Any = buffer.next_observations["achieved_goal"]
             extras[name] = goals[(slot + ahead) % buffer.buffer_size, environment]
         return self._augmenter(identity, copy, observed_at(buffer, slot, environment)._replace(extras=extras))
-
-    def _extra(self, name: str, infos: list[dict[str, Any]]) -> Rows:
-        for info in infos:
-            checks.check_info(self._name, name, info)
-        return np.stack([np.asarray(info[name]) for info in infos])
 
     def _goes_on(self, obs: dict[str, Rows]) -> Rows:
         """In which environments an episode that was left unfinished goes on with `obs`."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import Space
 
-from augury.augmentations.base import FromNumpy, as_pytree, conform, from_numpy, needs_of
+from augury.augmentations.base import FromNumpy, as_pytree, conform, from_numpy
 from augury.errors import UserError
 from augury.sb3.checks import action_limits, check_made
 from augury.transition import Array, Key, Transition
@@ -26,7 +28,7 @@ from augury.transition import Array, Key, Transition
 Numbers = npt.NDArray[np.uint32]
 Promise = Callable[[], Transition]
 
-MOST_ROWS = 8_192
+MOST_ROWS = 1_024
 """Rows in one compiled call."""
 
 
@@ -51,7 +53,8 @@ class Compiled:
         low, high = action_limits(action_space)
 
         def one(key: Key, identity: Array, copy: Array, transition: Transition) -> tuple[Array, Transition]:
-            made = conform(name, augmentation(copy_key(key, identity, copy), transition), transition)
+            result = augmentation(copy_key(key, identity, copy), transition)
+            made = conform(name, result, transition)._replace(extras={})  # which nobody reads
             finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(made)]
             inside = (made.action >= low).all() & (made.action <= high).all()
             return jnp.stack([*finite, inside]).all(), made
@@ -63,25 +66,26 @@ class Compiled:
 
     def __call__(self, identity: Numbers, copy: Numbers, transitions: Transition) -> Promise:
         count = len(identity)
-        # Few sizes, so that few programs are compiled: powers of two, and the largest as often as it takes.
-        size = min(1 << (count - 1).bit_length(), MOST_ROWS)
-        room = size * math.ceil(count / size)
-        rows = identity, copy, transitions
-        if room != count:
-            rows = jax.tree.map(lambda leaf: np.resize(leaf, (room, *leaf.shape[1:])), rows)
-        with on_cpu():
-            parts = [
-                self._all(self._key, *jax.tree.map(operator.itemgetter(slice(start, start + size)), rows))
-                for start in range(0, room, size)
-            ]
+        with on_cpu(), self._failures_named():
+            parts = [self._all(self._key, *part) for part in _parts((identity, copy, transitions), count)]
 
         def made() -> Transition:
-            fine, result = jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+            with self._failures_named():
+                fine, result = jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
             if not fine.all():
                 check_made(self._name, result, self._action_space)
             return result
 
         return made
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        """Something that the program calls on the host may go wrong, such as a reward in NumPy."""
+        try:
+            yield
+        except jax.errors.JaxRuntimeError as error:
+            last = str(error).strip().rpartition("\n")[2]
+            raise UserError(f"{self._name}: failed on a transition: {last}") from error
 
 
 class OnHost:
@@ -111,12 +115,14 @@ class OnHost:
 
     def _one(self, generator: np.random.Generator, transition: Transition) -> Transition:
         try:
-            return self._function.apply(generator, transition)
+            return self._function.apply(generator, transition)._replace(extras={})
         except UserError:
             raise
         except Exception as error:
-            tried = f" (and JAX cannot trace it: {_brief(self._not_traced)})" if self._not_traced else ""
-            raise UserError(f"{self._name}: failed on a transition: {_brief(error)}{tried}") from error
+            reason = _first_line(error)
+            if self._not_traced is not None and _first_line(self._not_traced) != reason:
+                reason += f" (and JAX cannot trace it: {_first_line(self._not_traced)})"
+            raise UserError(f"{self._name}: failed on a transition: {reason}") from error
 
 
 def augmenter_for(
@@ -125,30 +131,41 @@ def augmenter_for(
     seed: int,
     example: Transition,
     action_space: Space[Any],
+    stored: bool | None = None,
 ) -> Augmenter:
     """The quickest way to run an augmentation on transitions that look like `example`.
 
-    A plain function is taken for JAX if it can be traced, and traces alike twice: one that draws from
-    generators of its own would otherwise be compiled with what it happened to draw. Else it is NumPy.
+    A plain function is taken for JAX if it can be traced, and traces alike twice without drawing from NumPy's
+    or Python's generators: it would otherwise be compiled with what it happened to draw. Else it is NumPy.
+    Where that was decided before, `stored` says how.
     """
 
-    def on_host(function: FromNumpy, not_traced: Exception | None = None) -> OnHost:
+    def on_host(not_traced: Exception | None = None) -> OnHost:
+        function = augmentation if isinstance(augmentation, FromNumpy) else from_numpy(augmentation)
         return OnHost(function, name, seed, action_space, not_traced)
 
-    if isinstance(augmentation, FromNumpy):
-        return on_host(augmentation)
+    if stored or isinstance(augmentation, FromNumpy):
+        return on_host()
+    compiled = Compiled(augmentation, name, seed, action_space)
+    if stored is False:
+        return compiled
     plain = as_pytree(augmentation) is not augmentation
+    before = _generators()
     try:
         first, second = (_traced(augmentation, name, example) for _ in range(2))
     except UserError:
         raise
     except Exception as error:
         if plain:
-            return on_host(from_numpy(augmentation, needs_of(augmentation)), error)
-        raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {_brief(error)}") from error
-    if plain and first != second:
-        return on_host(from_numpy(augmentation, needs_of(augmentation)))
-    return Compiled(augmentation, name, seed, action_space)
+            return on_host(error)
+        hint = ""
+        if isinstance(error, jax.errors.TracerArrayConversionError):
+            hint = "; wrap NumPy functions in from_numpy"
+        reason = f"{_first_line(error)}{hint}"
+        raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {reason}") from error
+    if plain and not (first == second and before == _generators()):
+        return on_host()
+    return compiled
 
 
 def copy_key(key: Key, identity: Array, copy: Array) -> Key:
@@ -158,20 +175,44 @@ def copy_key(key: Key, identity: Array, copy: Array) -> Key:
 
 def steps_ahead(seed: int, identity: Numbers, copy: Numbers, remaining: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Which of the `remaining` steps of its episode each copy looks at, itself included: uniform."""
+    count, rows = len(identity), (identity, copy, remaining.astype(np.int32))
     with on_cpu():
-        return np.asarray(_steps_ahead(jax.random.key(seed), identity, copy, remaining.astype(np.int32)))
+        # Another root than the copies' own: what an augmentation draws must not depend on what it was shown.
+        key = jax.random.fold_in(jax.random.key(seed), np.uint32(2**32 - 1))
+        return np.concatenate([_steps_ahead(key, *part) for part in _parts(rows, count)])[:count]
 
 
 @jax.jit
 @partial(jax.vmap, in_axes=(None, 0, 0, 0))
 def _steps_ahead(key: Key, identity: Array, copy: Array, remaining: Array) -> Array:
-    # Folded once more, so that an augmentation's own randomness is independent of what it was shown.
-    return jax.random.randint(jax.random.fold_in(copy_key(key, identity, copy), 1), (), 0, remaining)
+    return jax.random.randint(copy_key(key, identity, copy), (), 0, remaining)
+
+
+def _parts(rows: Any, count: int) -> list[Any]:
+    """Rows in parts of few different sizes, so that few programs are compiled: powers of two, up to a limit.
+
+    The last part is filled up with rows that are already there.
+    """
+    size = min(1 << (count - 1).bit_length(), MOST_ROWS)
+    room = size * math.ceil(count / size)
+    if room != count:
+        rows = jax.tree.map(lambda leaf: np.resize(leaf, (room, *leaf.shape[1:])), rows)
+    cuts = (slice(start, start + size) for start in range(0, room, size))
+    return [jax.tree.map(operator.itemgetter(cut), rows) for cut in cuts]
 
 
 def on_cpu() -> Any:
     """Compute here: a batch is too small for a trip to an accelerator, which the learner may be using."""
-    return jax.default_device(jax.local_devices(backend="cpu")[0])
+    try:
+        return jax.default_device(jax.local_devices(backend="cpu")[0])
+    except RuntimeError:  # JAX was told to use nothing else
+        return nullcontext()
+
+
+def _generators() -> tuple[Any, ...]:
+    """The state of the generators that a careless function may draw from."""
+    numpy_state: Any = np.random.get_state()
+    return numpy_state[1].tobytes(), *numpy_state[2:], random.getstate()
 
 
 def _traced(augmentation: Callable[..., Transition], name: str, example: Transition) -> str:
@@ -188,8 +229,8 @@ def _row(transitions: Transition, index: int) -> Transition:
     return jax.tree.map(lambda leaf: leaf[index], transitions)
 
 
-def _brief(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
 def _shapes(example: Transition) -> str:

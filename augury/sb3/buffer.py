@@ -23,7 +23,7 @@ from augury import augmentations
 from augury.augmentations.base import describe
 from augury.errors import UserError
 from augury.sb3 import checks
-from augury.sb3.algorithm import calling_algorithm, expect_every_row, seed_of_the_run
+from augury.sb3.algorithm import ask_for_every_row, calling_algorithm, seed_of_the_run, wants_exact_rows
 from augury.sb3.augmented import Augmented
 from augury.sb3.copies import Integers
 from augury.sb3.rows import Rows, as_samples, joined, observed_at
@@ -59,13 +59,14 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         **unsupported: Any,
     ) -> None:
         checks.check_arguments(unsupported)
+        checks.check_augmentation(augmentation)
         name = None if augmentation is None else describe(augmentation)
         default = 0.0 if name is None else 1.0
-        self.ratio = default if ratio is None else float(ratio)
+        self.ratio = checks.checked_ratio(name, "ratio", default if ratio is None else ratio)
         """m."""
-        self.update_ratio = default if update_ratio is None else float(update_ratio)
+        update_ratio = default if update_ratio is None else update_ratio
+        self.update_ratio = checks.checked_ratio(name, "update_ratio", update_ratio)
         """α."""
-        checks.check_ratios(name, self.ratio, self.update_ratio)
 
         self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
         sizes = buffer_size, observation_space, action_space, device, n_envs
@@ -73,8 +74,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self.drawn_observed = 0
         """Rows handed to the learner since the start."""
         self.drawn_augmented = 0
-        self._told: tuple[int, int] | None = None
-        """Observed rows of a batch and all of its rows, while an algorithm knows both."""
+        self._batch: tuple[int, int] | None = None
+        """Observed rows of a batch and all of its rows, while an algorithm asks for all."""
         self._augmented: Augmented | None = None
         """R̃, unless there is nothing to augment."""
         if name is None or self.ratio == 0:
@@ -87,7 +88,7 @@ class AugmentedReplayBuffer(DictReplayBuffer):
             augmentation = augmentations.make(augmentation)
         self.name = name
         self._augmented = Augmented(self, augmentation, name, self.ratio, seed_of_the_run())
-        self._meet_algorithm()
+        self._meet_owner()
 
     @property
     def _base(self) -> Any:
@@ -109,10 +110,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """Draw batch_size observed and update_ratio * batch_size augmented transitions."""
         if self._augmented is None or self.update_ratio == 0:
             return self._base.sample(self, batch_size, env)
-        if self.augmented_size == 0:
-            reason = "no episode has ended yet; raise learning_starts" if self.size() else "nothing was added"
-            asked = f"update_ratio {self.update_ratio:g} before anything was augmented"
-            raise UserError(f"{self.name}: {asked}: {reason}")
+        if self.drawn_observed == 0:
+            self._check_first_draw()
         batches, observed_rows, augmented_rows = self._split(batch_size)
         self.drawn_observed += batches * observed_rows
         self.drawn_augmented += batches * augmented_rows
@@ -126,27 +125,42 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         return self._base._get_samples(self, batch_inds, env)
 
     @contextmanager
-    def told(self, batch_size: int) -> Iterator[int]:
-        """How many rows a batch will hold: the `sample` calls inside mean all of them by what they ask for.
+    def every_row(self, batch_size: int) -> Iterator[int]:
+        """How many rows a batch will hold. Inside, `sample` is asked for all of them, observed and augmented.
 
-        They may ask for several batches at once; each then has its observed and its augmented rows.
+        It may be asked for several batches at once; each then has its observed and its augmented rows.
         """
         rows = batch_size
         if self._augmented is not None:
             rows += self._augmented.rounded(self.update_ratio * batch_size)
-        self._told = batch_size, rows
+        self._batch = batch_size, rows
         try:
             yield rows
         finally:
-            self._told = None
+            self._batch = None
 
     def _split(self, asked: int) -> tuple[int, int, int]:
         """How many batches are asked for, and the observed and the augmented rows of each."""
         assert self._augmented is not None
-        if self._told is None:
+        if self._batch is None or asked % self._batch[1]:
             return 1, asked, self._augmented.rounded(self.update_ratio * asked)
-        observed, rows = self._told
+        observed, rows = self._batch
         return asked // rows, observed, rows - observed
+
+    def _check_first_draw(self) -> None:
+        if self.augmented_size == 0:
+            reason = "nothing was added"
+            if self.size():
+                remedy = "buffer_size" if self.full else "learning_starts"
+                reason = f"no episode has ended yet; raise {remedy}"
+            asked = f"update_ratio {self.update_ratio:g} before anything was augmented"
+            raise UserError(f"{self.name}: {asked}: {reason}")
+        learner = calling_algorithm("train")
+        if learner is not None and wants_exact_rows(learner):
+            raise UserError(
+                f"{self.name}: {type(learner).__name__} must build or load this buffer itself: "
+                "use replay_buffer_class and replay_buffer_kwargs, or load_replay_buffer"
+            )
 
     def reset(self) -> None:
         """Forget everything that was added."""
@@ -154,11 +168,11 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         if self._augmented is not None:
             self._augmented = self._augmented.emptied()
 
-    def _meet_algorithm(self) -> None:
-        algorithm = calling_algorithm()
-        if algorithm is not None:
-            checks.check_algorithm(self.name, algorithm)
-            expect_every_row(algorithm)
+    def _meet_owner(self) -> None:
+        owner = calling_algorithm("_setup_model", "load_replay_buffer")
+        if owner is not None:
+            checks.check_algorithm(self.name, owner)
+            ask_for_every_row(owner)
 
     # What the callback and the curious look at
 
@@ -188,7 +202,7 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self.__dict__.update(state)
         if self._augmented is not None:
             self._augmented.choose_augmenter()
-            self._meet_algorithm()
+            self._meet_owner()
 
 
 def _spread(total: int, most: int) -> Integers:

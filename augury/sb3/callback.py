@@ -20,6 +20,8 @@ from augury.transition import Transition
 
 LOOKED_AT = 65_536
 """Transitions of each buffer that are looked at, evenly spread: the cost does not depend on m or its size."""
+MOST_NUMBERS = 2**24
+"""Fewer transitions are looked at where observations are so large that they would hold more numbers."""
 ENDLESS = 1e30
 """Bounds beyond this stand for none."""
 
@@ -55,17 +57,21 @@ class AugmentationCallback(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        if every < 1:
-            raise UserError(f"AugmentationCallback: every must be 1 step or more, not {every}")
+        if not isinstance(every, int) or every < 1:
+            raise UserError(f"AugmentationCallback: every must be 1 step or more, not {every!r}")
         self.every = every
         self._succeeded = succeeded
         self._grid = None if bounds is None else Grid.over(bounds)
 
+        self._next: int | None = None
+
     def _init_callback(self) -> None:
-        self._next = self.model.num_timesteps + self.every
-        self._before = self._counts()
+        first = self.model.num_timesteps + self.every
+        if self._next is None or first < self._next:  # not where a run goes on
+            self._next, self._before = first, self._counts()
 
     def _on_step(self) -> bool:
+        assert self._next is not None
         if self.num_timesteps >= self._next and self._buffer.size():
             self._next = self.num_timesteps + self.every
             for name, value in (self._contents() | self._rates()).items():
@@ -84,15 +90,21 @@ class AugmentationCallback(BaseCallback):
 
     def _contents(self) -> dict[str, float]:
         """What the buffers hold."""
+        dimensions = _points(self._buffer.observed_transitions(1)).shape[1]
+        most = min(LOOKED_AT, max(MOST_NUMBERS // dimensions, 1))
         observed, augmented = (
-            look(LOOKED_AT)
-            for look in (self._buffer.observed_transitions, self._buffer.augmented_transitions)
+            look(most) for look in (self._buffer.observed_transitions, self._buffer.augmented_transitions)
         )
         if self._grid is None:
             self._grid = Grid.over(_bounds(self._buffer, _points(observed)))
+        if len(self._grid.low) != dimensions:
+            given = len(self._grid.low)
+            raise UserError(f"AugmentationCallback: bounds for {given} numbers, but there are {dimensions}")
         smallest = min(rewards.min() for rewards in (observed.reward, augmented.reward) if rewards.size)
         succeeded: Success = self._succeeded or (lambda transitions: transitions.reward > smallest)
-        in_observed, in_augmented = (_occupied(self._grid, _points(seen)) for seen in (observed, augmented))
+        in_observed, in_augmented = (
+            _occupied(self._grid, _points(seen), most) for seen in (observed, augmented)
+        )
         return {
             "observed_reward_density": float(np.mean(succeeded(observed))),
             "augmented_reward_density": float(np.mean(succeeded(augmented)))
@@ -137,12 +149,12 @@ def _points(transitions: Transition) -> Rows:
     return np.concatenate(flat, 1).astype(np.float32)
 
 
-def _occupied(grid: Grid, points: Rows) -> Rows:
+def _occupied(grid: Grid, points: Rows, most: int) -> Rows:
     """Which cells hold a point; padded to one length, so that one program is compiled."""
-    padded = np.zeros((LOOKED_AT, points.shape[1]), np.float32)
+    padded = np.zeros((most, points.shape[1]), np.float32)
     padded[: len(points)] = points
     with on_cpu():
-        return np.asarray(_jitted_occupied(grid, padded, np.arange(LOOKED_AT) < len(points)))
+        return np.asarray(_jitted_occupied(grid, padded, np.arange(most) < len(points)))
 
 
 _jitted_occupied = jax.jit(Grid.occupied, static_argnums=0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import numbers
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +15,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from augury import envs
 from augury.augmentations import parse
+from augury.augmentations.base import describe
 from augury.augmentations.goals import LATER_GOALS
 from augury.errors import UserError, unknown_name
 from augury.transition import Transition
@@ -38,15 +41,35 @@ def check_arguments(unsupported: Iterable[str]) -> None:
         raise unknown_name("argument of AugmentedReplayBuffer", name, valid)
 
 
-def check_ratios(name: str | None, ratio: float, update_ratio: float) -> None:
-    """Both m and α are numbers from 0 on, and m may be infinite."""
-    for field, value in (("ratio", ratio), ("update_ratio", update_ratio)):
-        if name is None and value:
-            raise UserError(f"{field} {value:g} needs an augmentation: name one or leave {field} out")
-        if math.isnan(value) or value < 0:
-            raise UserError(f"{name}: {field} must be 0 or more, not {value:g}")
-    if math.isinf(update_ratio):
+def check_augmentation(augmentation: Any) -> None:
+    """A name, an augmentation, or a function of two arguments."""
+    if augmentation is None or isinstance(augmentation, str):
+        return
+    if isinstance(augmentation, type):
+        raise UserError(f"augmentation: give an instance, {augmentation.__name__}(…), not the class")
+    if isinstance(augmentation, list | tuple):
+        raise UserError("augmentation: put several together with compose or choose of augury.augmentations")
+    if not callable(augmentation):
+        raise UserError(f"augmentation must be a name, an augmentation or a function, not {augmentation!r}")
+    try:
+        inspect.signature(augmentation).bind(None, None)
+    except TypeError:
+        raise UserError(
+            f"{describe(augmentation)} must take a key (or a generator) and a transition"
+        ) from None
+
+
+def checked_ratio(name: str | None, field: str, value: Any) -> float:
+    """A number from 0 on; m may be infinite."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise UserError(f"{name or 'AugmentedReplayBuffer'}: {field} must be a number, not {value!r}")
+    if name is None and value:
+        raise UserError(f"{field} {value:g} needs an augmentation: name one or leave {field} out")
+    if math.isnan(value) or value < 0:
+        raise UserError(f"{name}: {field} must be 0 or more, not {value:g}")
+    if field == "update_ratio" and math.isinf(value):
         raise UserError(f"{name}: update_ratio must be finite")
+    return float(value)
 
 
 def check_buffer(
@@ -71,11 +94,16 @@ def check_buffer(
         if isinstance(observation_space, spaces.Dict)
         else [observation_space]
     )
-    if not all(
-        isinstance(part, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
-        for part in parts
-    ):
-        raise UserError(f"{name}: observations must be arrays or a dict of arrays, not {observation_space}")
+    for part in parts:
+        if not isinstance(part, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+            raise UserError(f"{name}: observations must be arrays or a dict of them, not {observation_space}")
+        if isinstance(part, spaces.Box) and part.dtype.kind in "iu" and not _fits_int32(part):
+            raise UserError(f"{name}: augmentations compute with 32 bits, too few for {part}")
+
+
+def _fits_int32(space: spaces.Box) -> bool:
+    limits = np.iinfo(np.int32)
+    return bool((space.low >= limits.min).all() and (space.high <= limits.max).all())
 
 
 def check_environment(name: str, observation_space: Space[Any], action_space: Space[Any]) -> None:
@@ -110,11 +138,21 @@ def check_algorithm(name: str, algorithm: OffPolicyAlgorithm) -> None:
         raise UserError(f"{name}: {INSTEAD['n_steps']}, not {algorithm.n_steps}")
 
 
-def check_info(name: str, extra: str, info: dict[str, Any]) -> None:
-    """An augmentation that needs an extra finds it in the info of every step."""
-    if extra not in info:
-        given = ", ".join(sorted(map(str, info))) or "nothing"
-        raise UserError(f"{name}: needs '{extra}' in the info of every step, which gives {given}")
+def checked_extra(name: str, extra: str, infos: list[dict[str, Any]], ring: Any) -> Any:
+    """An extra of every environment, from the infos; like those already in its ring, where it has one."""
+    for info in infos:
+        if extra not in info:
+            given = ", ".join(sorted(map(str, info))) or "nothing"
+            raise UserError(f"{name}: needs '{extra}' in the info of every step, which gives {given}")
+    values = np.stack([np.asarray(info[extra]) for info in infos])
+    if values.dtype.kind not in "biuf":
+        raise UserError(f"{name}: '{extra}' in the info must hold numbers, not {infos[0][extra]!r}")
+    if ring is not None and not (
+        values.shape == ring.shape[1:] and np.can_cast(values.dtype, ring.dtype, "same_kind")
+    ):
+        before, now = (f"{rows.dtype} of shape {rows.shape[1:]}" for rows in (ring[0], values))
+        raise UserError(f"{name}: '{extra}' in the info was {before} and is now {now}; keep to one")
+    return values
 
 
 def action_limits(space: Space[Any]) -> tuple[Any, Any]:

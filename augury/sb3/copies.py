@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 
+# Random streams beside those of the copies, (seed, transition, copy): the fourth word keeps them apart.
+DRAWS, COINS = (0, 0, 1), (0, 0, 2)
+
 
 class Places(NamedTuple):
     """Where augmented transitions come from, one entry each."""
@@ -34,7 +37,7 @@ class Copies:
         self.granted = 0
         """Copies of everything so far."""
         self._of = np.zeros((slots, environments), np.int64)
-        self._coins = np.random.default_rng((seed, 1))
+        self._coins = np.random.default_rng((seed, *COINS))
 
     def forget(self, slot: int) -> None:
         """The transitions in this slot are overwritten."""
