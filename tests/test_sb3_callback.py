@@ -28,8 +28,10 @@ def logged(tmp_path, callback, steps=600, environment="augury:augury/Goal2D-v0",
         seed=0,
     )
     model.set_logger(configure(str(tmp_path), ["json"]))
-    model.learn(steps, callback=callback, log_interval=1)
-    model.logger.close()
+    try:
+        model.learn(steps, callback=callback, log_interval=1)
+    finally:
+        model.logger.close()
     lines = [json.loads(line) for line in (tmp_path / "progress.json").read_text().splitlines()]
     return model, [
         {name.removeprefix("augmentation/"): value for name, value in line.items() if "augmentation/" in name}

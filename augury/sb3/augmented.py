@@ -1,7 +1,8 @@
 """R̃: the augmented transitions of what a buffer holds.
 
 Copy k of observed transition i is defined by (i, k) and a seed. So all that is kept is how many copies each
-transition has; a copy is made again whenever it is drawn. Only those of NumPy functions are stored.
+transition has; a copy is made again whenever it is drawn. Those of NumPy functions, which are slow, are made
+when they are first drawn, and kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import cloudpickle
 import jax
 import numpy as np
+import numpy.typing as npt
 from stable_baselines3.common.buffers import ReplayBuffer
 
 from augury.augmentations.base import needs_of
@@ -45,14 +47,16 @@ class Augmented:
         self.copies = Copies(buffer.buffer_size, buffer.n_envs, ratio, seed)
         self._episodes = Episodes(buffer.buffer_size, buffer.n_envs)
         self._extras: dict[str, Rows] = {}
-        self._stored: Transition | None = None
+        self._store: Transition | None = None
+        self._kept: npt.NDArray[np.bool_] | None = None
+        """Which copies are in the store, where copies are kept: (slots, environments, copies)."""
         self._ahead: Transition | None = None
         """Rows drawn for the updates that follow before anything is added."""
         self._burst, self._draws = 1, 0
         """Draws between the last two additions, and since the last one."""
         self._augmenter: Augmenter | None = None
-        self._stores: bool | None = None
-        """Whether copies are stored, once that is decided."""
+        self._slow: bool | None = None
+        """Whether making copies is slow, as soon as that is decided."""
         self.choose_augmenter()
 
     def choose_augmenter(self) -> None:
@@ -70,9 +74,11 @@ class Augmented:
             self._seed,
             example._replace(extras=extras),
             self._buffer.action_space,
-            self._stores,
+            self._slow,
         )
-        self._stores = self._augmenter.stored
+        self._slow = self._augmenter.slow
+        if self._slow and self._kept is None and math.isfinite(self._ratio):
+            self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.copies.most), bool)
 
     def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:
         """Check what comes, and close episodes that do not go on with it: after loading, or a reset."""
@@ -96,12 +102,14 @@ class Augmented:
         if self._draws:
             self._burst, self._draws, self._ahead = self._draws, 0, None
         self.copies.forget(slot)
+        if self._kept is not None:
+            self._kept[slot] = False
         if self._later:
             for environment in np.flatnonzero(done):
                 self._finish_episode(int(environment))
         else:
             environments = self._buffer.n_envs
-            self._grant(np.full(environments, slot), np.arange(environments))
+            self.copies.grant(np.full(environments, slot), np.arange(environments))
 
     def draw(self, rows: int) -> Promise:
         """Start to make rows for an update; for its whole burst, since nothing is added in between."""
@@ -150,25 +158,25 @@ class Augmented:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"augmentation": cloudpickle.loads(state["augmentation"])})
 
-    def _grant(self, slots: Integers, environments: Integers) -> None:
-        granted = self.copies.grant(slots, environments)
-        assert self._augmenter is not None
-        if not (self._augmenter.stored and math.isfinite(self._ratio) and granted.any()):
-            return
-        copy = np.concatenate([np.arange(count) for count in granted])
-        places = Places(np.repeat(slots, granted), np.repeat(environments, granted), copy)
-        made = self._made_at(places)()
-        if self._stored is None:
-            room = (self._buffer.buffer_size, self._buffer.n_envs, self.copies.most)
-            self._stored = jax.tree.map(lambda rows: np.zeros((*room, *rows.shape[1:]), rows.dtype), made)
-        for ring, rows in zip(jax.tree.leaves(self._stored), jax.tree.leaves(made), strict=True):
-            ring[tuple(places)] = rows
-
     def _at(self, places: Places) -> Promise:
-        if self._stored is not None:
-            stored: Transition = jax.tree.map(lambda ring: ring[tuple(places)], self._stored)
-            return lambda: stored
-        return self._made_at(places)
+        """The augmented transitions at these places: made again, or made once and kept."""
+        if self._kept is None:
+            return self._made_at(places)
+        missing = ~self._kept[tuple(places)]
+        if missing.any():
+            self._keep(Places(*np.unique(np.stack(places)[:, missing], axis=1)), self._kept)
+        kept: Transition = jax.tree.map(lambda ring: ring[tuple(places)], self._store)
+        return lambda: kept
+
+    def _keep(self, places: Places, kept: npt.NDArray[np.bool_]) -> None:
+        made = self._made_at(places)()
+        if self._store is None:
+            self._store = jax.tree.map(
+                lambda rows: np.zeros((*kept.shape, *rows.shape[1:]), rows.dtype), made
+            )
+        for ring, rows in zip(jax.tree.leaves(self._store), jax.tree.leaves(made), strict=True):
+            ring[tuple(places)] = rows
+        kept[tuple(places)] = True
 
     def _made_at(self, places: Places) -> Promise:
         """The augmented transitions at these places, from the observed ones."""
@@ -197,4 +205,4 @@ class Augmented:
 
     def _finish_episode(self, environment: int) -> None:
         slots = self._episodes.finish(environment, self._added - 1)
-        self._grant(slots, np.full(len(slots), environment))
+        self.copies.grant(slots, np.full(len(slots), environment))

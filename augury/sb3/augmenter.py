@@ -1,7 +1,6 @@
 """Runs an augmentation over rows: compiled where JAX can trace it, one row after the other where it cannot.
 
-Copy k of observed transition i is defined by (i, k) and a seed in both cases. What is compiled is cheap
-enough to be recomputed whenever it is sampled; a NumPy function is not, so its copies are stored.
+Copy k of observed transition i is defined by (i, k) and a seed in both cases.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ MOST_ROWS = 1_024
 class Augmenter(Protocol):
     """Makes copies of transitions, given as arrays with one row each."""
 
-    stored: bool
-    """Whether copies are kept rather than made again."""
+    slow: bool
+    """Whether copies are worth keeping."""
 
     def __call__(self, identity: Numbers, copy: Numbers, transitions: Transition) -> Promise:
         """Start making copies; calling what is returned waits for them, checks them and hands them over."""
@@ -45,7 +44,7 @@ class Augmenter(Protocol):
 class Compiled:
     """Every row at once, in one compiled call on the CPU."""
 
-    stored = False
+    slow = False
 
     def __init__(
         self, augmentation: Callable[..., Transition], name: str, seed: int, action_space: Space[Any]
@@ -91,7 +90,7 @@ class Compiled:
 class OnHost:
     """One row after the other, in Python."""
 
-    stored = True
+    slow = True
 
     def __init__(
         self,
@@ -105,11 +104,13 @@ class OnHost:
         self._action_space, self._not_traced = action_space, not_traced
 
     def __call__(self, identity: Numbers, copy: Numbers, transitions: Transition) -> Promise:
-        rows = [
-            self._one(np.random.default_rng((self._seed, *number)), _row(transitions, index))
-            for index, number in enumerate(zip(identity.tolist(), copy.tolist(), strict=True))
-        ]
-        made: Transition = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+        made: Transition = jax.tree.map(np.empty_like, transitions._replace(extras={}))
+        places = jax.tree.leaves(made)
+        for index, number in enumerate(zip(identity.tolist(), copy.tolist(), strict=True)):
+            generator = np.random.default_rng((self._seed, *number))
+            row = self._one(generator, jax.tree.map(operator.itemgetter(index), transitions))
+            for place, value in zip(places, jax.tree.leaves(row), strict=True):
+                place[index] = value
         check_made(self._name, made, self._action_space)
         return lambda: made
 
@@ -131,23 +132,23 @@ def augmenter_for(
     seed: int,
     example: Transition,
     action_space: Space[Any],
-    stored: bool | None = None,
+    slow: bool | None = None,
 ) -> Augmenter:
     """The quickest way to run an augmentation on transitions that look like `example`.
 
     A plain function is taken for JAX if it can be traced, and traces alike twice without drawing from NumPy's
     or Python's generators: it would otherwise be compiled with what it happened to draw. Else it is NumPy.
-    Where that was decided before, `stored` says how.
+    Where that was decided before, `slow` says how.
     """
 
     def on_host(not_traced: Exception | None = None) -> OnHost:
         function = augmentation if isinstance(augmentation, FromNumpy) else from_numpy(augmentation)
         return OnHost(function, name, seed, action_space, not_traced)
 
-    if stored or isinstance(augmentation, FromNumpy):
+    if slow or isinstance(augmentation, FromNumpy):
         return on_host()
     compiled = Compiled(augmentation, name, seed, action_space)
-    if stored is False:
+    if slow is False:
         return compiled
     plain = as_pytree(augmentation) is not augmentation
     before = _generators()

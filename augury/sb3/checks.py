@@ -166,11 +166,12 @@ def action_limits(space: Space[Any]) -> tuple[Any, Any]:
 
 def check_made(name: str, made: Transition, action_space: Space[Any]) -> None:
     """What an augmentation returned is finite, and its actions can be taken."""
-    for path, rows in jax.tree_util.tree_leaves_with_path(made._replace(extras={})):
-        finite = np.isfinite(rows)
-        if not finite.all():
-            field = jax.tree_util.keystr(path).lstrip(".")
-            raise UserError(f"{name}: {field} is not finite, but {rows[~finite][0]}")
+    if not all(np.isfinite(rows).all() for rows in jax.tree.leaves(made)):
+        for path, rows in jax.tree_util.tree_leaves_with_path(made):
+            wrong = rows[~np.isfinite(rows)]
+            if len(wrong):
+                field = jax.tree_util.keystr(path).lstrip(".")
+                raise UserError(f"{name}: {field} is not finite, but {wrong[0]}")
     low, high = action_limits(action_space)
     inside: Any = (made.action >= low) & (made.action <= high)
     if not inside.all():
