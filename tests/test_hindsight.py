@@ -175,7 +175,7 @@ def test_termination_stays_unless_a_function_recomputes_it():
 
 def test_an_unfinished_episode_has_no_copies_yet():
     buffer, _ = filled(steps=2, augmentation=hindsight(vectorised))  # the first episode takes 3 steps
-    message = r"hindsight.*: update_ratio 1 before anything was augmented: no episode has ended yet"
+    message = r"hindsight.*: update_ratio 1 before anything was augmented: no episode that it holds has ended"
     with pytest.raises(UserError, match=message):
         buffer.sample(4)
     assert (buffer.size(), buffer.augmented_size) == (2, 0)
@@ -291,7 +291,13 @@ def test_a_reward_function_that_goes_wrong_is_named_in_one_line(compute_reward, 
 def test_an_episode_that_does_not_fit_the_buffer_says_so():
     counter = DummyVecEnv([lambda: Counter(lengths=[100])])
     buffer, _ = filled(steps=20, buffer_size=10, vector=counter, augmentation=hindsight(vectorised))
-    with pytest.raises(UserError, match="no episode has ended yet; raise buffer_size"):
+    with pytest.raises(UserError, match="no episode that it holds has ended; raise buffer_size"):
+        buffer.sample(4)
+    counter = DummyVecEnv([lambda: Counter(lengths=[100, 2])])  # a short one first, which is overwritten
+    buffer, _ = filled(steps=5, buffer_size=10, vector=counter, augmentation=hindsight(vectorised))
+    buffer.sample(4)
+    add_steps(buffer, counter, 12)
+    with pytest.raises(UserError, match="no episode that it holds has ended; raise buffer_size"):
         buffer.sample(4)
 
 

@@ -555,14 +555,18 @@ def test_a_model_that_asks_for_every_row_can_be_pickled_and_trained_by_hand():
 def test_a_buffer_that_such_a_model_did_not_build_is_refused_rather_than_cut_wrongly(kind):
     model = kind("MlpPolicy", Numbered(), learning_starts=10, **small())
     model.replay_buffer, _ = filled(augmentation=mirror)
+    model.replay_buffer.sample(4)
     with pytest.raises(UserError, match="must build or load this buffer itself: use replay_buffer_class"):
         model.learn(12)
 
 
 def test_an_emptied_buffer_starts_again():
     buffer, vector = filled(augmentation=mirror)
+    buffer.sample(4)
     buffer.reset()
     assert (buffer.size(), buffer.augmented_size) == (0, 0)
+    with pytest.raises(UserError, match="mirror: update_ratio 1 before anything was augmented: nothing was"):
+        buffer.sample(4)
     add_steps(buffer, vector, 10)
     assert set(numbers_of(buffer.sample(100))) == set(range(60, 70))
 

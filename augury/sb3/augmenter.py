@@ -226,12 +226,9 @@ def _traced(augmentation: Callable[..., Transition], name: str, example: Transit
     return f"{program} {[np.asarray(constant).tolist() for constant in program.consts]}"
 
 
-def _row(transitions: Transition, index: int) -> Transition:
-    return jax.tree.map(lambda leaf: leaf[index], transitions)
-
-
 def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    first, _, _ = str(error).strip().partition("\n")
+    return f"{type(error).__name__}: {first}"
 
 
 def _shapes(example: Transition) -> str:

@@ -110,8 +110,7 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """Draw batch_size observed and update_ratio * batch_size augmented transitions."""
         if self._augmented is None or self.update_ratio == 0:
             return self._base.sample(self, batch_size, env)
-        if self.drawn_observed == 0:
-            self._check_first_draw()
+        self._check_draw()
         batches, observed_rows, augmented_rows = self._split(batch_size)
         self.drawn_observed += batches * observed_rows
         self.drawn_augmented += batches * augmented_rows
@@ -147,15 +146,15 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         observed, rows = self._batch
         return asked // rows, observed, rows - observed
 
-    def _check_first_draw(self) -> None:
+    def _check_draw(self) -> None:
         if self.augmented_size == 0:
             reason = "nothing was added"
             if self.size():
                 remedy = "buffer_size" if self.full else "learning_starts"
-                reason = f"no episode has ended yet; raise {remedy}"
+                reason = f"no episode that it holds has ended; raise {remedy}"
             asked = f"update_ratio {self.update_ratio:g} before anything was augmented"
             raise UserError(f"{self.name}: {asked}: {reason}")
-        learner = calling_algorithm("train")
+        learner = calling_algorithm("train") if self._batch is None else None
         if learner is not None and wants_exact_rows(learner):
             raise UserError(
                 f"{self.name}: {type(learner).__name__} must build or load this buffer itself: "
