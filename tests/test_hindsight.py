@@ -196,6 +196,9 @@ def test_copies_stay_the_same_in_a_ring_that_turns():
     assert len(kept) >= 8
     assert all(before[key] == after[key] for key in kept)
     assert before.keys() - after.keys()  # the oldest were overwritten
+    episodes = vector.envs[0].episodes
+    for start, desired in after.items():
+        assert all(goal > start and episodes[goal] == episodes[start + 1] for goal in desired)
 
 
 def test_an_episode_that_is_left_in_the_middle_ends_there(tmp_path):
@@ -251,15 +254,20 @@ def test_what_another_part_draws_does_not_depend_on_the_goal():
     """Their keys must not be the same, whatever way a combination splits them."""
 
     def marked(key, transition):
-        return transition._replace(action=jax.random.uniform(key, (1,)))
+        return transition._replace(action=jax.random.randint(key, (1,), 0, 8) / 8)
 
-    counter = DummyVecEnv([lambda: Counter(lengths=[8])])
-    together = compose(hindsight(vectorised), marked)
-    buffer, _ = filled(steps=400, vector=counter, augmentation=together, ratio=20)
-    copies = buffer.augmented_transitions(10**6)
-    achieved, desired = (copies.next_observation[key][:, 0] for key in ("achieved_goal", "desired_goal"))
-    first = achieved % 8 == 1
-    assert abs(np.corrcoef((desired - achieved)[first], copies.action[first, 0])[0, 1]) < 0.15
+    def alone(key, transition):
+        transition = hindsight(vectorised)(key, transition)
+        return transition._replace(action=jax.random.randint(key, (), 0, 8)[None] / 8)
+
+    alone.needs = ("future_achieved_goal",)
+    for together in (compose(hindsight(vectorised), marked), alone):
+        counter = DummyVecEnv([lambda: Counter(lengths=[8])])
+        buffer, _ = filled(steps=400, vector=counter, augmentation=together, ratio=20)
+        copies = buffer.augmented_transitions(10**6)
+        achieved, desired = (copies.next_observation[key][:, 0] for key in ("achieved_goal", "desired_goal"))
+        first = achieved % 8 == 1
+        assert abs(np.corrcoef((desired - achieved)[first], copies.action[first, 0])[0, 1]) < 0.15
 
 
 @pytest.mark.parametrize(

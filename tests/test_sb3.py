@@ -298,8 +298,10 @@ def test_an_infinite_ratio_makes_a_new_copy_at_every_draw():
 @pytest.mark.parametrize("function", [mirror, from_numpy(mirror)], ids=["recomputed", "stored"])
 def test_rows_are_right_in_a_ring_that_has_turned_over_several_environments(environments, function):
     buffer, vector = filled(
-        steps=70, environments=environments, buffer_size=40, augmentation=function, ratio=2
+        steps=40, environments=environments, buffer_size=40, augmentation=function, ratio=2
     )
+    buffer.sample(400)  # what is kept of these must not be taken for copies of the next
+    add_steps(buffer, vector, 30)
     drawn = buffer.sample(1200)
     steps = {number: step for env in vector.envs for number, step in env.steps.items()}
     everyone = Numbered()
@@ -318,12 +320,16 @@ def test_a_copy_does_not_change_when_the_ring_turns():
     after = rewards_by_step(buffer)
     assert set(after) == set(range(15, 55))
     assert all(after[number] == before[number] for number in range(15, 40))
+    old, new = (
+        set().union(*(found[n] for n in ns)) for found, ns in ((before, range(15)), (after, range(40, 55)))
+    )
+    assert not old & new  # a transition has other copies than the one whose place it took
 
 
 def test_rows_drawn_for_a_burst_of_updates_are_not_kept_beyond_it():
     buffer, vector = filled(steps=20, buffer_size=20, augmentation=mirror)
-    for _ in range(3):
-        for _ in range(5):  # a burst; the next one is drawn at once
+    for updates in (5, 2, 1):  # the next burst is drawn at once, as if it were as long as the last
+        for _ in range(updates):
             buffer.sample(10)
         add_steps(buffer, vector, 20)
         newest = vector.envs[0].number

@@ -55,8 +55,6 @@ class Augmented:
         self._burst, self._draws = 1, 0
         """Draws between the last two additions, and since the last one."""
         self._augmenter: Augmenter | None = None
-        self._slow: bool | None = None
-        """Whether making copies is slow, as soon as that is decided."""
         self.choose_augmenter()
 
     def choose_augmenter(self) -> None:
@@ -74,10 +72,8 @@ class Augmented:
             self._seed,
             example._replace(extras=extras),
             self._buffer.action_space,
-            self._slow,
         )
-        self._slow = self._augmenter.slow
-        if self._slow and self._kept is None and math.isfinite(self._ratio):
+        if self._augmenter.slow and self._kept is None and math.isfinite(self._ratio):
             self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.copies.most), bool)
 
     def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:

@@ -132,24 +132,19 @@ def augmenter_for(
     seed: int,
     example: Transition,
     action_space: Space[Any],
-    slow: bool | None = None,
 ) -> Augmenter:
     """The quickest way to run an augmentation on transitions that look like `example`.
 
     A plain function is taken for JAX if it can be traced, and traces alike twice without drawing from NumPy's
     or Python's generators: it would otherwise be compiled with what it happened to draw. Else it is NumPy.
-    Where that was decided before, `slow` says how.
     """
 
     def on_host(not_traced: Exception | None = None) -> OnHost:
         function = augmentation if isinstance(augmentation, FromNumpy) else from_numpy(augmentation)
         return OnHost(function, name, seed, action_space, not_traced)
 
-    if slow or isinstance(augmentation, FromNumpy):
+    if isinstance(augmentation, FromNumpy):
         return on_host()
-    compiled = Compiled(augmentation, name, seed, action_space)
-    if slow is False:
-        return compiled
     plain = as_pytree(augmentation) is not augmentation
     before = _generators()
     try:
@@ -166,7 +161,7 @@ def augmenter_for(
         raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {reason}") from error
     if plain and not (first == second and before == _generators()):
         return on_host()
-    return compiled
+    return Compiled(augmentation, name, seed, action_space)
 
 
 def copy_key(key: Key, identity: Array, copy: Array) -> Key:
