@@ -726,6 +726,12 @@ def test_n_step_returns_are_refused_rather_than_ignored():
         sb3.SAC("MlpPolicy", Numbered(), n_steps=3, **kwargs, **small())
 
 
+def test_without_sb3_the_drop_in_says_what_to_install():
+    code = "import sys; sys.modules['stable_baselines3'] = None; import augury.sb3"
+    missing = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert missing.stderr.strip().endswith("needs Stable-Baselines3: pip install 'augury[sb3]'")
+
+
 def test_sb3s_own_tests_pass_with_this_buffer_in_place_of_sb3s():
     theirs = Path(sys.prefix) / "sb3" / "tests"
     if not theirs.exists():
