@@ -1,6 +1,6 @@
 """DQN on CartPole with a mirror: seen in a mirror, a cart pushed left is one pushed right.
 
-python examples/cartpole_mirror.py    trains twice, with and without: about two minutes
+python examples/cartpole_mirror.py    trains twice, with and without: about a minute
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """An environment of your own, and an augmentation of six lines in plain NumPy.
 
-    python examples/own_environment.py    about a minute
+    python examples/own_environment.py    half a minute
 
 A puck on ice is pushed to the origin. Ice looks the same from every side, so a transition may be turned by
 any angle about the origin: position, velocity and push turn together, and the reward stays.
