@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from augury.transition import Array
 
+LOOKED_AT = 65_536
+"""Transitions of a buffer that coverage and reward density are read from, at most."""
 CELLS = 65_536
 MOST_DIMENSIONS = 8
 GROUPS = 32

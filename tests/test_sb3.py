@@ -734,8 +734,7 @@ def test_without_sb3_the_drop_in_says_what_to_install():
 
 def test_sb3s_own_tests_pass_with_this_buffer_in_place_of_sb3s():
     theirs = Path(sys.prefix) / "sb3" / "tests"
-    if not theirs.exists():
-        pytest.skip("`make test` downloads SB3's tests")
+    assert theirs.exists(), "`make test` downloads SB3's tests"
     chosen = (
         "test_buffers.py",
         "test_n_step_replay.py",

@@ -38,6 +38,9 @@ class Hindsight:
     def __post_init__(self) -> None:
         if self.strategy not in ("future", "final"):
             raise unknown_name("strategy", self.strategy, ("future", "final"))
+        _check_takes_goals("compute_reward", self.compute_reward)
+        if self.compute_terminated is not None:
+            _check_takes_goals("compute_terminated", self.compute_terminated)
 
     def __repr__(self) -> str:
         return f"hindsight({describe(self.compute_reward)}, {self.strategy!r})"
@@ -66,14 +69,14 @@ def hindsight(
     compute_terminated: GoalFunction | None = None,
 ) -> Hindsight:
     """Relabel with goals achieved later. The functions may be JAX or NumPy, for one row or for many."""
-    for name, function in (("compute_reward", compute_reward), ("compute_terminated", compute_terminated)):
-        if function is None and name == "compute_terminated":
-            continue
-        try:
-            inspect.signature(function).bind(None, None, None)  # type: ignore[arg-type]
-        except TypeError:
-            raise UserError(f"hindsight: {name} must take achieved goal, desired goal and info") from None
     return Hindsight(compute_reward, strategy, compute_terminated)
+
+
+def _check_takes_goals(name: str, function: GoalFunction) -> None:
+    try:
+        inspect.signature(function).bind(None, None, None)
+    except TypeError:
+        raise UserError(f"hindsight: {name} must take achieved goal, desired goal and info") from None
 
 
 def _evaluate(function: GoalFunction, achieved: Array, goal: Array, dtype: Any) -> Array:

@@ -15,11 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from augury.augmentations import Augmentation
-from augury.grid import Grid
+from augury.grid import LOOKED_AT, Grid
 from augury.replay.buffer import Buffers, Replay
 from augury.transition import Array, Key, Transition
-
-LOOKED_AT = 65_536
 
 
 class Survey(NamedTuple):

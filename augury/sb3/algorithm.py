@@ -31,10 +31,13 @@ def calling_algorithm(*methods: str) -> OffPolicyAlgorithm | None:
 
 def wants_exact_rows(algorithm: OffPolicyAlgorithm) -> bool:
     """Whether an algorithm must know how many rows a batch will hold, and does not yet."""
-    kinds = type(algorithm).__mro__
-    return not hasattr(algorithm, "_plain_kind") and any(
-        kind.__module__.split(".")[0] in EXACT for kind in kinds
-    )
+    return _is_exact(type(algorithm))
+
+
+@cache
+def _is_exact(kind: type[OffPolicyAlgorithm]) -> bool:
+    packages = {base.__module__.split(".")[0] for base in kind.__mro__}
+    return not hasattr(kind, "_plain_kind") and not packages.isdisjoint(EXACT)
 
 
 def ask_for_every_row(algorithm: OffPolicyAlgorithm) -> None:

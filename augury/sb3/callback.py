@@ -12,14 +12,12 @@ from gymnasium import Space, spaces
 from stable_baselines3.common.callbacks import BaseCallback
 
 from augury.errors import UserError
-from augury.grid import Grid
+from augury.grid import LOOKED_AT, Grid
 from augury.sb3.augmenter import on_cpu
 from augury.sb3.buffer import AugmentedReplayBuffer
-from augury.sb3.rows import Rows
+from augury.sb3.rows import Rows, parts_of
 from augury.transition import Transition
 
-LOOKED_AT = 65_536
-"""Transitions of each buffer that are looked at, evenly spread: the cost does not depend on m or its size."""
 MOST_NUMBERS = 2**24
 """Fewer transitions are looked at where observations are so large that they would hold more numbers."""
 ENDLESS = 1e30
@@ -62,7 +60,6 @@ class AugmentationCallback(BaseCallback):
         self.every = every
         self._succeeded = succeeded
         self._grid = None if bounds is None else Grid.over(bounds)
-
         self._next: int | None = None
 
     def _init_callback(self) -> None:
@@ -161,15 +158,8 @@ _jitted_occupied = jax.jit(Grid.occupied, static_argnums=0)
 
 
 def _bounds(buffer: AugmentedReplayBuffer, points: Rows) -> Bounds:
-    observation = buffer.observation_space
-    parts = (
-        [observation[key] for key in sorted(observation.spaces)]
-        if isinstance(observation, spaces.Dict)
-        else [observation]
-    )
-    low, high = (
-        np.concatenate(side) for side in zip(*map(_range, [*parts, buffer.action_space]), strict=True)
-    )
+    parts = [*parts_of(buffer.observation_space), buffer.action_space]
+    low, high = (np.concatenate(side) for side in zip(*map(_range, parts), strict=True))
     seen_low, seen_high = points.min(0), points.max(0)
     endless = (np.abs(low) > ENDLESS) | (np.abs(high) > ENDLESS)
     return np.where(endless, seen_low, low), np.where(endless, np.maximum(seen_high, seen_low + 1e-6), high)

@@ -18,6 +18,7 @@ from augury.augmentations import parse
 from augury.augmentations.base import describe
 from augury.augmentations.goals import LATER_GOALS
 from augury.errors import UserError, unknown_name
+from augury.sb3.rows import parts_of
 from augury.transition import Transition
 
 INSTEAD = {
@@ -89,12 +90,7 @@ def check_buffer(
         raise UserError(f"{name}: actions must be Box or Discrete, not {type(action_space).__name__}")
     if isinstance(action_space, spaces.Box) and not action_space.is_bounded():
         raise UserError(f"{name}: actions need finite bounds, not {action_space}")
-    parts = (
-        observation_space.spaces.values()
-        if isinstance(observation_space, spaces.Dict)
-        else [observation_space]
-    )
-    for part in parts:
+    for part in parts_of(observation_space):
         if not isinstance(part, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
             raise UserError(f"{name}: observations must be arrays or a dict of them, not {observation_space}")
         if isinstance(part, spaces.Box) and part.dtype.kind in "iu" and not _fits_int32(part):
@@ -166,12 +162,11 @@ def action_limits(space: Space[Any]) -> tuple[Any, Any]:
 
 def check_made(name: str, made: Transition, action_space: Space[Any]) -> None:
     """What an augmentation returned is finite, and its actions can be taken."""
-    if not all(np.isfinite(rows).all() for rows in jax.tree.leaves(made)):
-        for path, rows in jax.tree_util.tree_leaves_with_path(made):
-            wrong = rows[~np.isfinite(rows)]
-            if len(wrong):
-                field = jax.tree_util.keystr(path).lstrip(".")
-                raise UserError(f"{name}: {field} is not finite, but {wrong[0]}")
+    for path, rows in jax.tree_util.tree_leaves_with_path(made):
+        finite = np.isfinite(rows)
+        if not finite.all():
+            field = jax.tree_util.keystr(path).lstrip(".")
+            raise UserError(f"{name}: {field} is not finite, but {rows[~finite][0]}")
     low, high = action_limits(action_space)
     inside: Any = (made.action >= low) & (made.action <= high)
     if not inside.all():

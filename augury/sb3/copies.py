@@ -44,8 +44,8 @@ class Copies:
         self.held -= int(self._of[slot].sum())
         self._of[slot] = 0
 
-    def grant(self, slots: Integers, environments: Integers) -> Integers:
-        """Give transitions their copies, and return how many; a fraction is the chance of one more."""
+    def grant(self, slots: Integers, environments: Integers) -> None:
+        """Give transitions their copies; a fraction is the chance of one more."""
         granted = np.full(len(slots), self.whole)
         if self.fraction:
             granted += self._coins.random(len(slots)) < self.fraction
@@ -55,7 +55,6 @@ class Copies:
         total = int(granted.sum())
         self.held += total
         self.granted += total
-        return granted
 
     def draw(self, generator: np.random.Generator, count: int, filled: int) -> Places:
         """Copies drawn uniformly and with replacement, from the ring's first `filled` slots."""

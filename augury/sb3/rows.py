@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch as th
-from gymnasium import spaces
+from gymnasium import Space, spaces
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
@@ -16,6 +16,13 @@ from augury.sb3.copies import Integers
 from augury.transition import Transition
 
 Rows = Any  # a NumPy array; a transition's fields are annotated as JAX's
+
+
+def parts_of(observation_space: Space[Any]) -> list[Space[Any]]:
+    """The spaces of a dict by name, in JAX's order of its arrays; any other space is its own only part."""
+    if isinstance(observation_space, spaces.Dict):
+        return [observation_space[name] for name in sorted(observation_space.spaces)]
+    return [observation_space]
 
 
 def observed_at(buffer: ReplayBuffer, slot: Integers, environment: Integers) -> Transition:
