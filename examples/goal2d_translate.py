@@ -1,6 +1,6 @@
 """SB3's TD3 on Goal2D with `translate`: what two arguments change.
 
-python examples/goal2d_translate.py                    about three minutes
+python examples/goal2d_translate.py
 python examples/goal2d_translate.py --no-augmentation  the same without, for comparison
 """
 
