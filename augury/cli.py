@@ -1,17 +1,19 @@
-"""The command line: `augury train`, `list`, `show`, `report`."""
+"""The command line: `augury train`, `verify`, `symmetry`, `show`, `report`, `list`."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import jax
 import numpy as np
@@ -19,14 +21,17 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from augury import report
+from augury import envs, report
 from augury.agents import ALGORITHMS
 from augury.augmentations import CATALOGUE
-from augury.envs import ENVIRONMENTS
+from augury.envs import ENVIRONMENTS, Locomotion, robots
 from augury.errors import UserError, unknown_name
 from augury.fleet import Arm, Interrupted, Result, checkpoint, results, train_fleet, use_all_cores
 from augury.fleet.files import PARTIAL
 from augury.fleet.progress import Display
+from augury.report import tables
+from augury.verify import audit, verify
+from augury.verify.symmetry import read_model
 
 LOCK = ".lock"
 console = Console()
@@ -35,6 +40,9 @@ console = Console()
 @dataclass(frozen=True, kw_only=True)
 class Train(Arm):
     """Train a fleet of agents, with or without augmentation.
+
+    The defaults shown are Goal2D's. Locomotion has its own: 256x256 networks, batches of 256, one update per
+    step, a million steps; run.json says what was used.
 
     Example: augury train goal2d --augmentation goal2d/translate --ratio 4 --agents 20 --out runs/translate
     """
@@ -103,6 +111,106 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Verify:
+    """Ask the simulator whether it agrees with an augmentation; exit code 1 where it does not.
+
+    Example: augury verify humanoid/rotate --environment humanoid-paper
+    """
+
+    augmentation: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AUGMENTATION")]
+    """Name of an augmentation (see `augury list`), or one of your own as module:name."""
+    environment: str | None = None
+    """Where to verify it: a name, or your own as module:name. By default the augmentation's own."""
+    samples: int = 10_000
+    """Transitions to verify."""
+    tolerance: float = 1e-8
+    """Largest error of a valid transition."""
+    seed: int = 0
+    """Seed of what is collected and augmented."""
+    json: bool = False
+    """Print JSON instead of tables."""
+
+    def run(self) -> None:
+        augmentation, environment = _imported(self.augmentation), _imported(self.environment)
+        if isinstance(environment, Callable):  # type: ignore[arg-type]
+            environment = environment()
+        with Console(stderr=True).status("asking the simulator"):
+            report = verify(
+                augmentation,
+                environment,
+                samples=self.samples,
+                tolerance=self.tolerance,
+                seed=self.seed,
+            )
+        if self.json:
+            print(json.dumps(report.as_json(), indent=2))
+        else:
+            console.print(tables.verification(report))
+        if not report.valid:
+            raise SystemExit(1)
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """Derive a robot's mirror map from its model and list what is not symmetric; exit code 1 if anything is.
+
+    Of an environment both models are looked at: Gymnasium's, and ours with its corrections, which decides.
+
+    Example: augury symmetry humanoid
+    """
+
+    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL.xml|ENV")]
+    """A MuJoCo model file, or an environment."""
+    normal: Literal["x", "y"] | None = None
+    """Normal of the mirror plane: y exchanges left and right, x front and back. By default y (ant: x)."""
+    pair: tuple[str, ...] = ()
+    """Bodies or actuators that are mirror images, where that is not clear: left_hip=right_hip."""
+    json: bool = False
+    """Print JSON instead of tables."""
+
+    def run(self) -> None:
+        with Console(stderr=True).status("asking the simulator"):
+            audits = [audit(pairs=self._pairs(), **each) for each in self._models()]
+        if self.json:
+            print(json.dumps([each.as_json() for each in audits], indent=2))
+        else:
+            console.print(tables.mirror_map(audits[-1]))
+            for each in audits:
+                console.print(tables.audited(each))
+        if not audits[-1].symmetric:
+            raise SystemExit(1)
+
+    def _models(self) -> list[dict[str, Any]]:
+        """What to audit, the one that decides last."""
+        if self.model.endswith((".xml", ".mjcf", ".urdf")):
+            model = read_model(Path(self.model))
+            return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
+        if self.model in envs.ENVIRONMENTS:
+            task = envs.make(self.model)
+            if not isinstance(task, Locomotion):
+                raise UserError(f"{self.model} has no MuJoCo model: name a robot, or a file ending in .xml")
+            robot, corrections, table = task.robot, task.corrections, task.table
+        else:  # a robot without a task
+            robot, table = self.model.replace("-", "_"), None
+            if robot not in robots.CORRECTIONS:
+                raise unknown_name("robot", self.model, {*robots.CORRECTIONS, *envs.ENVIRONMENTS})
+            corrections = robots.corrections_of(robot, "corrected")
+        names: dict[tuple[str, ...], str] = {(): f"{robot} as Gymnasium has it"}
+        names |= {corrections: f"{self.model} as corrected ({', '.join(corrections)})"} if corrections else {}
+        normal = self.normal or robots.MIRROR_NORMAL[robot]
+        return [
+            {"model": robots.load(robot, which).compile(), "name": name, "normal": normal, "table": table}
+            for which, name in names.items()
+        ]
+
+    def _pairs(self) -> dict[str, str]:
+        for text in self.pair:
+            if text.count("=") != 1:
+                raise UserError(f"--pair must read one=other, not '{text}'")
+        return dict(text.split("=") for text in self.pair)
+
+
+@dataclass(frozen=True)
 class Show:
     """Draw observed transitions beside the augmented ones an augmentation makes of them.
 
@@ -154,7 +262,14 @@ class List:
         console.print(table)
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {"train": Train, "report": Report, "show": Show, "list": List}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "train": Train,
+    "verify": Verify,
+    "symmetry": Symmetry,
+    "show": Show,
+    "report": Report,
+    "list": List,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -166,6 +281,9 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(_say(str(error), code=2)) from None
     except jax.errors.JaxRuntimeError as error:  # out of memory, most of all
         raise SystemExit(_say(str(error).splitlines()[0], code=1)) from error
+    except BrokenPipeError:  # whoever was reading has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(_say("interrupted", code=130)) from None
 
@@ -201,6 +319,18 @@ def _one_line(box: str) -> str:
     if missing := re.match(r"Missing from (augury \w+): (\S+)", text):
         return f"{missing.group(1)} needs {missing.group(2)}: see --help"
     return text
+
+
+def _imported(text: str | None) -> Any:
+    """What a user calls module:name; other text is returned as it is."""
+    if text is None or not re.fullmatch(r"[\w.]+:\w+", text):
+        return text
+    module, name = text.split(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"cannot import '{text}': {error}") from error
 
 
 @contextlib.contextmanager
@@ -242,9 +372,13 @@ def _row(result: Result) -> dict[str, Any]:
         "arm": result.label,
         "agents": len(evaluations["seeds"]),
         "steps": int(evaluations["steps"][-1]),
-        "success": round(float(curve.middle[-1]), 3),
+        result.measure: round(float(curve.middle[-1]), 3),
         "interval": [round(float(curve.low[-1]), 3), round(float(curve.high[-1]), 3)],
-        "steps to 0.9": report.first_to_reach(evaluations["steps"], curve.middle, 0.9),
+        "steps to 0.9": (
+            report.first_to_reach(evaluations["steps"], curve.middle, 0.9)
+            if result.measure == "success"
+            else None
+        ),
         "beta": _number(evaluations["augmented_replay_ratio"]),
         "observed reward density": _number(evaluations["observed_reward_density"]),
         "augmented reward density": _number(evaluations["augmented_reward_density"]),
@@ -263,7 +397,8 @@ def _number(values: np.ndarray[Any, Any]) -> float | None:
 def _print_table(found: list[Result]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("arm", no_wrap=True)
-    for heading in ("agents", "steps", "success", "95% belt", "to 0.9", "β", "cover"):
+    measure = report.common_measure(found)
+    for heading in ("agents", "steps", results.WORDS[measure], "95% belt", "to 0.9", "β", "cover"):
         table.add_column(heading, justify="right")
     for row in map(_row, found):
         low, high = row["interval"]
@@ -272,8 +407,8 @@ def _print_table(found: list[Result]) -> None:
             row["arm"],
             str(row["agents"]),
             f"{row['steps']:,}",
-            f"{row['success']:.2f}",
-            f"{low:.2f}–{high:.2f}",
+            results.score(measure, row[measure]),
+            f"{results.score(measure, low)}–{results.score(measure, high)}",
             "–" if reached is None else f"{reached:,}",
             "–" if beta is None else f"{beta:.3g}",
             f"{row['coverage']:.2f}",

@@ -37,9 +37,13 @@ def test_the_snippet_that_gives_sb3_an_augmented_buffer(monkeypatch):
     assert buffer.drawn_observed == buffer.drawn_augmented == 50 * 256  # SB3 waits for 100 steps
 
 
+def test_the_snippet_that_proves_a_mirror():
+    exec(BLOCKS[2], {})
+
+
 def test_the_snippet_that_writes_an_augmentation():
     names: dict = {}
-    exec(BLOCKS[2], names)
+    exec(BLOCKS[3], names)
     mirror = names["mirror"]
     observation, action = jnp.array([0.2, -0.7, 0.9, 0.1]), jnp.array([0.8, 2.5])
     following, reward, terminated = goal2d.step(observation, action)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
-from dataclasses import fields
+from inspect import signature
 from typing import Any, NamedTuple
 
-from augury.augmentations import goal2d
-from augury.augmentations.base import Augmentation, needs_of
+from augury.augmentations import goal2d, symmetry
+from augury.augmentations.base import Augmentation
+from augury.envs.locomotion import TASKS
 from augury.errors import UserError, unknown_name
 
 
@@ -18,31 +20,56 @@ class Entry(NamedTuple):
     name: str
     make: Callable[..., Augmentation]
     environment: str
+    summary: str
+    needs: tuple[str, ...] = ()
+    """The extras it reads from a transition."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(f.name for f in fields(self.make))  # type: ignore[arg-type]
+        return tuple(signature(self.make).parameters)
+
+    def require(self, environment: str) -> None:
+        """Refuse an environment that is neither its own nor a variant, named after what it varies."""
+        if not f"{environment}-".startswith(f"{self.environment}-"):
+            raise UserError(f"augmentation '{self.name}' is for {self.environment}, not for {environment}")
 
     @property
     def signature(self) -> str:
         return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The extras it reads from a transition."""
-        return needs_of(self.make)  # a class attribute, so the class answers for its instances
 
-    @property
-    def summary(self) -> str:
-        return (self.make.__doc__ or "").split("\n")[0]
+def _goal2d(name: str, make: type[Augmentation]) -> Entry:
+    return Entry(f"goal2d/{name}", make, "goal2d", (make.__doc__ or "").split("\n")[0])
+
+
+def _reflect(robot: str, does: str, needs: tuple[str, ...] = ()) -> Entry:
+    def make() -> Augmentation:
+        return symmetry.reflect(TASKS[robot])
+
+    return Entry(f"{robot}/reflect", make, robot, does, needs)
+
+
+def _rotate(robot: str) -> Entry:
+    def make() -> Augmentation:
+        return symmetry.rotate(TASKS[robot])
+
+    degrees = round(math.degrees(TASKS[robot].largest_turn))
+    does = f"Turn its heading by up to {degrees} degrees either way."
+    return Entry(f"{robot}/rotate", make, robot, does, symmetry.VELOCITY)
 
 
 CATALOGUE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry("goal2d/translate", goal2d.Translate, "goal2d"),
-        Entry("goal2d/rotate", goal2d.Rotate, "goal2d"),
-        Entry("goal2d/translate-proximal", goal2d.TranslateProximal, "goal2d"),
+        _goal2d("translate", goal2d.Translate),
+        _goal2d("rotate", goal2d.Rotate),
+        _goal2d("translate-proximal", goal2d.TranslateProximal),
+        _reflect("swimmer", "Mirror left and right."),
+        _reflect("walker2d", "Mirror left and right: exchange the legs."),
+        _reflect("ant", "Mirror front and back: forward becomes backward.", symmetry.VELOCITY[:1]),
+        _rotate("ant"),
+        _reflect("humanoid", "Mirror left and right."),
+        _rotate("humanoid"),
     )
 }
 

@@ -53,7 +53,7 @@ class TranslateProximal:
 
 def rotate(quarter_turns: Array, transition: Transition) -> Transition:
     """Turn a transition about the origin; the square and the dynamics look the same from all four sides."""
-    angle = transition.action[1] + quarter_turns.astype(jnp.float32) * (jnp.pi / 2)
+    angle = transition.action[1] + quarter_turns.astype(transition.action.dtype) * (jnp.pi / 2)
     return transition._replace(
         observation=_rotate_points(quarter_turns, transition.observation),
         action=transition.action.at[1].set(angle % (2 * jnp.pi)),

@@ -1,20 +1,37 @@
 """Where transitions come from."""
 
-from augury.envs.base import JaxEnvironment
+from augury.envs.base import Environment, HostEngine, HostEnvironment, JaxEnvironment
 from augury.envs.goal2d import Goal2D
+from augury.envs.locomotion import ANT, HUMANOID, TASKS, Locomotion
+from augury.envs.vector import VectorEnvironment
 from augury.errors import unknown_name
 
-ENVIRONMENTS: dict[str, JaxEnvironment] = {
-    environment.name: environment for environment in (Goal2D(), Goal2D(goals="quadrant"))
-}
-"""Environments that run inside the compiled trainer, by name."""
+_PAPER = (ANT.variant("paper"), HUMANOID.variant("paper"))
+_ALL: tuple[JaxEnvironment | HostEnvironment, ...] = (
+    Goal2D(),
+    Goal2D(goals="quadrant"),
+    *TASKS.values(),
+    *_PAPER,
+)
+ENVIRONMENTS = {environment.name: environment for environment in _ALL}
+"""Environments by name."""
 
 
-def make(name: str) -> JaxEnvironment:
+def make(name: str) -> JaxEnvironment | HostEnvironment:
     """The environment of that name."""
     if name not in ENVIRONMENTS:
         raise unknown_name("environment", name, ENVIRONMENTS)
     return ENVIRONMENTS[name]
 
 
-__all__ = ["ENVIRONMENTS", "Goal2D", "JaxEnvironment", "make"]
+__all__ = [
+    "ENVIRONMENTS",
+    "Environment",
+    "Goal2D",
+    "HostEngine",
+    "HostEnvironment",
+    "JaxEnvironment",
+    "Locomotion",
+    "VectorEnvironment",
+    "make",
+]

@@ -1,19 +1,21 @@
-"""What the compiled trainer asks of an environment written in JAX."""
+"""What the trainer asks of an environment: one written in JAX, or one that runs on the host."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from augury.transition import Array, Key, Observation, Transition
 
+Measure = Literal["success", "returns"]
 State = Any  # whatever pytree the environment carries from step to step
 
 
-class JaxEnvironment(Protocol):
-    """A task as pure functions of ONE environment; the trainer batches and resets it."""
+class Environment(Protocol):
+    """What is true of every environment."""
 
     @property
     def name(self) -> str: ...
@@ -23,7 +25,20 @@ class JaxEnvironment(Protocol):
         """Steps after which an episode is truncated."""
 
     @property
-    def observation_low(self) -> npt.NDArray[np.float32]: ...
+    def measure(self) -> Measure:
+        """What its learning curves show."""
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        """An arm's settings where they are not Goal2D's."""
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Named numbers beyond the observation that its transitions can carry."""
+
+    @property
+    def observation_low(self) -> npt.NDArray[np.float32]:
+        """Finite bounds, between which coverage is measured."""
 
     @property
     def observation_high(self) -> npt.NDArray[np.float32]: ...
@@ -34,6 +49,13 @@ class JaxEnvironment(Protocol):
     @property
     def action_high(self) -> npt.NDArray[np.float32]: ...
 
+    def succeeded(self, transition: Transition) -> Array:
+        """Whether a transition carries the success reward; works on batches too."""
+
+
+class JaxEnvironment(Environment, Protocol):
+    """A task as pure functions of ONE environment; the trainer batches and resets it."""
+
     def reset(self, key: Key) -> State:
         """Draw the start of an episode."""
 
@@ -43,5 +65,29 @@ class JaxEnvironment(Protocol):
     def step(self, key: Key, state: State, action: Array) -> tuple[State, Array, Array]:
         """Return the next state, the reward and whether the task terminated."""
 
-    def succeeded(self, transition: Transition) -> Array:
-        """Whether a transition carries the success reward; works on batches too."""
+
+class HostEngine(Protocol):
+    """Many copies of a task on the host: a Gymnasium vector environment that can be saved and restored."""
+
+    num_envs: int
+
+    def reset(self, *, seed: list[int]) -> tuple[Any, dict[str, Any]]: ...
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]: ...
+
+    def state(self) -> dict[str, npt.NDArray[Any]]: ...
+
+    def load_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class HostEnvironment(Environment, Protocol):
+    """A task that is simulated on the host, many copies at a time."""
+
+    def vector(self, count: int, *, autoreset: bool = True) -> HostEngine:
+        """So many copies.
+
+        With autoreset they start again in the step that ends an episode, and `infos["final_obs"]` keeps its
+        end; without, they then stand still and earn nothing.
+        """

@@ -13,14 +13,17 @@ so the Gymnasium environment, the compiled one and the augmentations cannot disa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from augury.envs.base import Measure
 from augury.transition import Array, Key, Transition
 
 STEP_LENGTH = 0.05
@@ -94,6 +97,10 @@ class Goal2D:
 
     goals: Goals = "all"
 
+    measure: ClassVar[Measure] = "success"
+    training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    extras: ClassVar[tuple[str, ...]] = ()
+
     @property
     def name(self) -> str:
         return "goal2d" if self.goals == "all" else "goal2d-quadrant"
@@ -124,6 +131,11 @@ class Goal2D:
         goal = jax.random.uniform(goal_key, (2,), minval=GOAL_LOW[self.goals], maxval=START_LIMIT)
         starts = jax.random.uniform(start_key, (3, 2), minval=-START_LIMIT, maxval=START_LIMIT)
         return jnp.concatenate([far_from_goal(starts, goal), goal])
+
+    def restore(self, observation: Array, extras: Mapping[str, Array]) -> Array:
+        """The state that looks like this."""
+        del extras
+        return observation
 
     def observe(self, state: Array) -> Array:
         return state

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -10,12 +12,16 @@ import numpy.typing as npt
 from gymnasium.spaces import Box
 
 from augury.envs import goal2d
+from augury.envs.locomotion import TASKS
+from augury.envs.physics import Rows
+from augury.envs.rendering import Camera, Image
+from augury.envs.robots import Variant
+from augury.envs.vector import VectorEnvironment
 
 PIXELS = 256
 _BACKGROUND, _WALL, _GOAL, _AGENT = (250, 250, 250), (200, 200, 200), (44, 160, 44), (31, 119, 180)
 
 Vector = npt.NDArray[np.float32]
-Image = npt.NDArray[np.uint8]
 
 
 def register() -> None:
@@ -26,6 +32,13 @@ def register() -> None:
             entry_point="augury.envs.gym:Goal2DEnv",
             max_episode_steps=goal2d.HORIZON,
             kwargs={"goals": goals},
+        )
+    for robot, task in TASKS.items():
+        gymnasium.register(
+            id=f"augury/{robot.capitalize()}-v0",
+            entry_point="augury.envs.gym:MujocoEnv",
+            max_episode_steps=task.horizon,
+            kwargs={"robot": robot},
         )
 
 
@@ -38,9 +51,7 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
     }
 
     def __init__(self, render_mode: str | None = None, goals: goal2d.Goals = "all") -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode must be 'rgb_array' or None, not {render_mode!r}")
-        self.render_mode = render_mode
+        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
         self.goals = goals
         self.observation_space = Box(-goal2d.OBSERVATION_HIGH, goal2d.OBSERVATION_HIGH)
         self.action_space = Box(goal2d.ACTION_LOW, goal2d.ACTION_HIGH)
@@ -82,3 +93,56 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
         ):
             image[(x - centre_x) ** 2 + (y - centre_y) ** 2 < radius**2] = colour
         return image
+
+
+class MujocoEnv(gymnasium.Env[Any, Any]):
+    """One environment of the vector engine, as SB3 and other libraries want it."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, robot: str, render_mode: str | None = None, variant: Variant = "corrected") -> None:
+        self.task = TASKS[robot].variant(variant)
+        self.metadata = {**self.metadata, "render_fps": round(1 / self.task.seconds)}
+        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        self.observation_space, self.action_space = self.task.observation_space, self.task.action_space
+        # Without a horizon: Gymnasium's TimeLimit has it.
+        self.engine = VectorEnvironment(self.task, 1, autoreset=False, horizon=math.inf)
+        self._camera: Camera | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Rows, dict[str, Any]]:
+        """Start an episode; `options={"observation": …}` starts it there."""
+        super().reset(seed=seed)
+        observation, _ = self.engine.reset(seed=[seed])
+        if options is not None and "observation" in options:
+            self.restore(options["observation"])
+            observation = np.asarray(options["observation"], np.float64)[None]
+        return observation[0], {}
+
+    def step(self, action: Vector) -> tuple[Rows, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, infos = self.engine.step(np.asarray(action)[None])
+        extras = {name: float(infos[name][0]) for name in self.task.extras if name in infos}
+        return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), extras
+
+    def restore(self, observation: npt.ArrayLike, extras: Mapping[str, Any] | None = None) -> None:
+        """Put the robot where it looks like this."""
+        self.engine.restore(np.asarray(observation)[None])
+
+    def render(self) -> Image | None:
+        """A picture by the model's own camera, which follows the robot."""
+        if self.render_mode is None:
+            return None
+        self._camera = self._camera or Camera(self.task.model)
+        return self._camera.picture(self.engine.moment.qpos[0], view="track")
+
+    def close(self) -> None:
+        self.engine.close()
+        if self._camera is not None:
+            self._camera.close()
+
+
+def _checked_mode(mode: str | None, valid: list[str]) -> str | None:
+    if mode not in (None, *valid):
+        raise ValueError(f"render_mode must be 'rgb_array' or None, not {mode!r}")
+    return mode

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -14,9 +16,12 @@ from augury import augmentations, envs
 from augury.agents import ALGORITHMS, Hyperparameters
 from augury.augmentations import Augmentation
 from augury.augmentations.base import as_pytree, needs_of
-from augury.envs import JaxEnvironment
+from augury.envs import Environment
 from augury.errors import UserError, unknown_name
-from augury.fleet.program import Program, Settings
+from augury.fleet.defaults import unless_said, with_own_defaults
+from augury.fleet.host_program import HostProgram
+from augury.fleet.jax_program import JaxProgram
+from augury.fleet.program import Settings
 from augury.grid import Grid
 from augury.replay import Layout, Replay
 from augury.transition import Transition
@@ -26,13 +31,17 @@ Storage = Literal["lazy", "eager"]
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """Settings of one arm. The defaults are the paper's for Goal2D (TD3)."""
+    """Settings of one arm.
+
+    The defaults are the paper's for Goal2D (TD3). Where an environment has its own (`training`), `resolved`
+    takes those for what was not given.
+    """
 
     environment: str = "goal2d"
     """Where the agents collect experience (see `augury list`)."""
     evaluation_environment: str | None = None
     """Where they are evaluated; the same, if not said."""
-    algorithm: str = "td3"
+    algorithm: str = unless_said("td3")
     """ddpg, td3 or sac."""
     augmentation: str | Augmentation | None = None
     """Name of an augmentation, parameters in brackets: 'goal2d/translate-proximal(0.1)'."""
@@ -48,42 +57,46 @@ class Arm:
     """How many agents to train, with seeds from `seed` on."""
     seed: int = 0
     """Seed of the first agent."""
-    steps: int = 200_000
+    steps: int = unless_said(200_000)
     """Steps in each of an agent's environments."""
-    random_steps: int = 10_000
+    random_steps: int = unless_said(10_000)
     """Steps with uniform actions before the first update."""
-    collect: int = 64
+    collect: int = unless_said(64)
     """Steps between updates."""
-    updates: int = 32
+    updates: int = unless_said(32)
     """Updates after every `collect` steps."""
-    batch_size: int = 128
+    batch_size: int = unless_said(128)
     """Observed transitions in an update batch."""
-    buffer_size: int = 1_000_000
+    buffer_size: int = unless_said(1_000_000)
     """Observed transitions kept; never more than the run collects."""
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: tuple[int, ...] = unless_said((64, 64))
     """Widths of the hidden layers."""
-    learning_rate: float = 1e-3
-    discount: float = 0.99
-    target_rate: float = 0.005
+    learning_rate: float = unless_said(1e-3)
+    discount: float = unless_said(0.99)
+    target_rate: float = unless_said(0.005)
     """Share of the online network in a target's step."""
-    exploration_noise: float = 0.1
+    exploration_noise: float = unless_said(0.1)
     """Standard deviation of the noise on actions scaled to [-1, 1]."""
-    random_action_probability: float = 0.0
+    random_action_probability: float = unless_said(0.0)
     """Chance of a uniform action while collecting."""
-    smoothing_noise: float = 0.2
+    smoothing_noise: float = unless_said(0.2)
     """TD3: noise on target actions."""
-    smoothing_clip: float = 0.5
+    smoothing_clip: float = unless_said(0.5)
     """TD3: largest noise on target actions."""
-    evaluate_every: int = 10_000
+    evaluate_every: int = unless_said(10_000)
     """Steps between evaluations."""
-    evaluation_episodes: int = 80
+    evaluation_episodes: int = unless_said(80)
     """Episodes in an evaluation."""
 
     def resolved(self) -> Arm:
         """The arm with what was left open filled in, after every check that needs no compilation."""
-        self._check_numbers()
         environment = envs.make(self.environment)
-        envs.make(self.evaluation_environment or self.environment)
+        arm = with_own_defaults(self, environment.training)
+        return arm._checked(environment)
+
+    def _checked(self, environment: Environment) -> Arm:
+        self._check_numbers()
+        self._check_evaluation(environment)
         if self.algorithm not in ALGORITHMS:
             raise unknown_name("algorithm", self.algorithm, ALGORITHMS)
         if self.augmentation is None:
@@ -120,18 +133,21 @@ class Arm:
             return augmentations.make(self.augmentation)
         return as_pytree(self.augmentation)
 
-    def program(self) -> Program:
+    def program(self) -> JaxProgram | HostProgram:
         """What fixes shapes. Arms with equal programs train in one fleet."""
         assert self.ratio is not None, "resolve the arm first"
         assert self.update_ratio is not None, "resolve the arm first"
-        environment = envs.make(self.environment)
-        augmented = self.function() is not None
-        return Program(
+        environment: Any = envs.make(self.environment)
+        function = self.function()
+        augmented = function is not None
+        extras = needs_of(function) if function is not None else ()
+        kind: Any = partial(HostProgram, extras=extras) if runs_on_host(environment) else JaxProgram
+        program: JaxProgram | HostProgram = kind(
             environment=environment,
             evaluation_environment=envs.make(self.evaluation_environment or self.environment),
             algorithm=ALGORITHMS[self.algorithm](actions=len(environment.action_low), hidden=self.hidden),
             replay=Replay(
-                layout=Layout.of(_example(environment)),
+                layout=Layout.of(_example(environment, extras)),
                 environments=self.policy_data,
                 capacity=self.collect * math.ceil(min(self.buffer_size, self.steps) / self.collect),
                 batch_size=self.batch_size * self.policy_data,
@@ -148,6 +164,7 @@ class Arm:
             random_steps=self.random_steps,
             evaluation_episodes=self.evaluation_episodes,
         )
+        return program
 
     def settings(self) -> Settings:
         """What may differ from agent to agent; agents are the leading axis."""
@@ -179,16 +196,22 @@ class Arm:
         due = range(self.evaluate_every, self.steps + 1, self.evaluate_every)
         return sorted({math.ceil(steps / self.collect) for steps in due} | {self.rounds})
 
-    def _check_augmentation(self, environment: JaxEnvironment) -> None:
+    def _check_evaluation(self, environment: Environment) -> None:
+        """The same agents must be able to act in both environments, which run in the same place."""
+        other = envs.make(self.evaluation_environment or self.environment)
+        fits = all(
+            len(getattr(environment, name)) == len(getattr(other, name))
+            for name in ("observation_low", "action_low")
+        )
+        if not fits or runs_on_host(environment) != runs_on_host(other):
+            raise UserError(f"agents trained on {environment.name} cannot be evaluated on {other.name}")
+
+    def _check_augmentation(self, environment: Environment) -> None:
         if isinstance(self.augmentation, str):
-            entry, _ = augmentations.parse(self.augmentation)
-            if entry.environment != environment.name.removesuffix("-quadrant"):
-                raise UserError(
-                    f"augmentation '{entry.name}' is for {entry.environment}, not for {environment.name}"
-                )
+            augmentations.parse(self.augmentation)[0].require(environment.name)
         function = self.function()
-        if function is not None and (needs := needs_of(function)):
-            raise UserError(f"{environment.name} does not provide the extras {', '.join(needs)}")
+        if function is not None and (lacking := set(needs_of(function)) - set(environment.extras)):
+            raise UserError(f"{environment.name} does not provide the extras {', '.join(sorted(lacking))}")
         if self.storage == "eager" and self.ratio is not None and math.isinf(self.ratio):
             raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
         kept = min(self.buffer_size, self.steps) * self.policy_data
@@ -230,9 +253,14 @@ def _finite_and_not_negative(value: float) -> bool:
     return 0 <= value < math.inf
 
 
-def _example(environment: JaxEnvironment) -> Transition:
-    """What a transition of the environment looks like."""
+def runs_on_host(environment: Environment) -> bool:
+    """Whether an environment is simulated on the host, and not part of the compiled program."""
+    return hasattr(environment, "vector")
+
+
+def _example(environment: Environment, extras: Sequence[str]) -> Transition:
+    """What a transition of the environment looks like, with the extras that are stored."""
     observation = jnp.zeros_like(environment.observation_low)
     action = jnp.zeros_like(environment.action_low)
-    no = jnp.zeros((), bool)
-    return Transition(observation, action, jnp.float32(0), observation, no, no, {})
+    number, no = jnp.float32(0), jnp.zeros((), bool)
+    return Transition(observation, action, number, observation, no, no, dict.fromkeys(extras, number))

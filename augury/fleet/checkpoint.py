@@ -20,11 +20,13 @@ from safetensors.numpy import save_file
 from augury.errors import UserError
 from augury.fleet.files import replacing
 from augury.fleet.fleet import Fleet
+from augury.fleet.host_fleet import HostFleet
 from augury.fleet.program import Agent
 from augury.fleet.results import Arrays
 
 NAME = "checkpoint.safetensors"
 FORMAT = "1"
+_HISTORY, _OUTSIDE = "history.", "outside."
 
 
 class Checkpoint(NamedTuple):
@@ -41,11 +43,15 @@ class Checkpoint(NamedTuple):
 def save(path: Path, checkpoint: Checkpoint, fleet: Fleet, asked: list[dict[str, Any]]) -> None:
     """Write a checkpoint, replacing an older one only when it is complete."""
     used = min(checkpoint.rounds * fleet.program.collect, fleet.program.replay.capacity)
+    agents, outside = checkpoint.agents, {}
+    if isinstance(fleet, HostFleet):
+        agents, outside = agents._replace(environment=None), agents.environment
     arrays = {
         f"agents{name}": _plain(_cut(name, leaf[: fleet.agents], used))
-        for name, leaf in _named(checkpoint.agents).items()
+        for name, leaf in _named(agents).items()
     }
-    arrays |= {f"history.{name}": np.ascontiguousarray(values) for name, values in checkpoint.history.items()}
+    arrays |= {_OUTSIDE + name: np.array(values, order="C") for name, values in outside.items()}
+    arrays |= {_HISTORY + name: np.ascontiguousarray(values) for name, values in checkpoint.history.items()}
     about = {
         "format": FORMAT,
         "asked": json.dumps(asked),
@@ -71,8 +77,11 @@ def load(path: Path, fleet: Fleet, asked: list[dict[str, Any]]) -> Checkpoint:
         if about["format"] != FORMAT:
             raise UserError(f"checkpoint {path} has format {about['format']}, not {FORMAT}: start again")
         refuse_other_run(path, json.loads(about["asked"]), asked)
-        history = {n.removeprefix("history."): a for n, a in arrays.items() if n.startswith("history.")}
-        return Checkpoint(_restored(arrays, fleet), int(about["rounds"]), history, float(about["seconds"]))
+        agents = _restored(arrays, fleet)
+        if isinstance(fleet, HostFleet):
+            agents = agents._replace(environment=_under(_OUTSIDE, arrays))
+        rounds, seconds = int(about["rounds"]), float(about["seconds"])
+        return Checkpoint(agents, rounds, _under(_HISTORY, arrays), seconds)
     except UserError:
         raise
     except (SafetensorError, KeyError, ValueError, OSError) as error:
@@ -99,7 +108,7 @@ def _checksums(arrays: Arrays, about: dict[str, str]) -> dict[str, int]:
 
 def _restored(arrays: Arrays, fleet: Fleet) -> Agent:
     """The agents on their devices: rings get their unused part back, and devices their share of agents."""
-    shapes = jax.eval_shape(fleet.init)
+    shapes = fleet.shapes()
 
     def leaf(name: str, shape: Any) -> Any:
         stored = arrays[f"agents{name}"]
@@ -117,6 +126,10 @@ def _restored(arrays: Arrays, fleet: Fleet) -> Agent:
     leaves, structure = jax.tree.flatten(shapes)
     named = zip(_named(shapes), leaves, strict=True)
     return jax.tree.unflatten(structure, [leaf(name, shape) for name, shape in named])
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 def _named(tree: Any) -> dict[str, Any]:

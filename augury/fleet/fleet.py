@@ -14,7 +14,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from augury.fleet.arm import Arm
 from augury.fleet.devices import AGENTS, mesh_for, split_over
-from augury.fleet.program import Agent, Measured, Program, Settings
+from augury.fleet.program import Agent, Measured, Settings
 from augury.transition import Array
 
 
@@ -30,32 +30,41 @@ def fleets_of(arms: Sequence[Arm]) -> list[list[int]]:
 
 
 class Fleet:
-    """Compiled functions over the agents of arms that share a program. Holds no training state."""
+    """Compiled functions over the agents of arms that share a program. Holds no training state.
+
+    Its environments are written in JAX, and so part of the program: see `HostFleet` for others.
+    """
 
     def __init__(self, arms: Sequence[Arm]) -> None:
         programs = [arm.program() for arm in arms]
         fractional = any(program.replay.fractional for program in programs)
-        self.program: Program = replace(
-            programs[0], replay=replace(programs[0].replay, fractional=fractional)
-        )
+        self.program: Any = replace(programs[0], replay=replace(programs[0].replay, fractional=fractional))
         self.agents = sum(arm.agents for arm in arms)
         mesh = mesh_for(self.agents)
         self.sharding = split_over(mesh)
         # Every device gets equally many agents: the last is repeated, and the copies are not looked at.
-        surplus = -self.agents % mesh.size
+        self.surplus = -self.agents % mesh.size
         members = [arm.settings() for arm in arms]
         last = jax.tree.map(lambda leaf: leaf[-1:], members[-1])
         self.settings: Settings = jax.device_put(
-            jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members, *[last] * surplus), self.sharding
+            jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members, *[last] * self.surplus),
+            self.sharding,
         )
         self.devices = mesh.size
-        self.copies_buffers = _is_cpu(mesh)
+        self.copies_buffers = is_cpu(mesh)
         """Whether every call of `advance` copies the agents it is given."""
-        self._compiled = compiled(self.program, mesh)
+        self._compiled = self._compile(mesh)
+
+    def _compile(self, mesh: Mesh) -> Any:
+        return compiled(self.program, mesh)
 
     def init(self) -> Agent:
         """Agents that have seen nothing."""
         return self._compiled.init(self.settings)
+
+    def shapes(self) -> Agent:
+        """What agents look like on their devices."""
+        return jax.eval_shape(self._compiled.init, self.settings)
 
     def advance(self, agents: Agent, first: int, rounds: int) -> Agent:
         """Train for some rounds; returns when they are done. The agents passed in are used up."""
@@ -67,6 +76,9 @@ class Fleet:
         measured = self._compiled.evaluate(agents, self.settings, jnp.int32(rounds))
         return jax.tree.map(lambda values: np.asarray(values)[: self.agents], measured)
 
+    def close(self) -> None:
+        """Let go of what is not memory."""
+
     @property
     def traces(self) -> int:
         """How often the training program was traced: once, however the rounds are split."""
@@ -76,7 +88,7 @@ class Fleet:
 class Compiled:
     """A program over the agents of a mesh of devices, compiled when first called."""
 
-    def __init__(self, program: Program, mesh: Mesh) -> None:
+    def __init__(self, program: Any, mesh: Mesh) -> None:
         self.traces = 0
 
         def rounds(agent: Agent, settings: Settings, first: Array, count: Array) -> Agent:
@@ -86,32 +98,38 @@ class Compiled:
                 first, first + count, lambda round_, agent: program.round(agent, settings, round_), agent
             )
 
-        over_agents = _one_by_one if _is_cpu(mesh) else _all_at_once
-        split, shared = PartitionSpec(AGENTS), PartitionSpec()
-
-        def spread_over(function: Callable[..., Any], own: int, common: int, **options: Any) -> Any:
-            specs = (split,) * own + (shared,) * common
-            spread = jax.shard_map(
-                over_agents(function, common), mesh=mesh, in_specs=specs, out_specs=split, check_vma=False
-            )
-            return jax.jit(spread, **options)
-
-        self.init = spread_over(program.init, own=1, common=0)
-        self.advance = spread_over(rounds, own=2, common=2, donate_argnums=0)
-        self.evaluate = spread_over(program.evaluate, own=2, common=1)
+        each = over_agents(mesh)
+        self.init = spread(each(program.init), mesh, own=1)
+        self.advance = spread(each(rounds, 2), mesh, own=2, common=2, donate_argnums=0)
+        self.evaluate = spread(each(program.evaluate, 1), mesh, own=2, common=1)
 
 
 @lru_cache(maxsize=8)
-def compiled(program: Program, mesh: Mesh) -> Compiled:
+def compiled(program: Any, mesh: Mesh) -> Compiled:
     """Fleets that share a program share its compilation."""
     return Compiled(program, mesh)
 
 
-def _is_cpu(mesh: Mesh) -> bool:
+def spread(function: Callable[..., Any], mesh: Mesh, own: int, common: int = 0, **options: Any) -> Any:
+    """Compile a function of agents for a mesh: `own` arguments are dealt out, `common` ones go to all."""
+    split, shared = PartitionSpec(AGENTS), PartitionSpec()
+    specs = (split,) * own + (shared,) * common
+    return jax.jit(
+        jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False), **options
+    )
+
+
+def is_cpu(mesh: Mesh) -> bool:
+    """Whether the devices are cores."""
     return mesh.devices.flat[0].platform == "cpu"
 
 
-def _one_by_one(function: Callable[..., Any], shared: int) -> Callable[..., Any]:
+def over_agents(mesh: Mesh) -> Callable[..., Callable[..., Any]]:
+    """How a function of one agent becomes one of many; its last `shared` arguments are theirs in common."""
+    return _one_by_one if is_cpu(mesh) else _all_at_once
+
+
+def _one_by_one(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]:
     """One agent after the other, so that its numbers stay in the core's cache: the fastest on a CPU.
 
     It also makes an agent's results independent of the fleet around it, to the last bit.
@@ -124,7 +142,7 @@ def _one_by_one(function: Callable[..., Any], shared: int) -> Callable[..., Any]
     return mapped
 
 
-def _all_at_once(function: Callable[..., Any], shared: int) -> Callable[..., Any]:
+def _all_at_once(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]:
     """Every agent in the same instruction, as an accelerator wants it."""
 
     def mapped(*arguments: Any) -> Any:

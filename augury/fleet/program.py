@@ -1,4 +1,4 @@
-"""One agent's training as a pure function, and a fleet as that function over many agents.
+"""What training one agent is made of, wherever its environments run: explore, learn, look at the buffers.
 
     for every round:
         take `collect` steps in each environment          explore, step, reset
@@ -7,6 +7,9 @@
 
 The number of rounds done is the only clock: steps, updates and random keys all follow from it. It is the
 same for every agent, so what depends on it alone (a delayed policy update, say) is computed only where due.
+
+`JaxProgram` does all of that inside one compiled function; `HostProgram` leaves the second half of the first
+line to a simulator on the host.
 """
 
 from __future__ import annotations
@@ -19,10 +22,9 @@ import jax.numpy as jnp
 
 from augury.agents import ActionScale, Algorithm, Hyperparameters, Learner, Noise
 from augury.augmentations import Augmentation
-from augury.envs.base import JaxEnvironment
 from augury.grid import Grid
 from augury.replay import Batch, Buffers, Replay, survey
-from augury.transition import Array, Key, Observation, Transition
+from augury.transition import Array, Key, Observation
 
 
 class Agent(NamedTuple):
@@ -31,8 +33,9 @@ class Agent(NamedTuple):
     learner: Learner
     buffers: Buffers
     environment: Any
-    """States of the agent's environments."""
-    episode_steps: Array
+    """States of the agent's environments; of all agents' together, where they run on the host."""
+    episode_steps: Array | None
+    """Counted here for environments written in JAX only."""
 
 
 class Settings(NamedTuple):
@@ -67,8 +70,9 @@ class Measured(NamedTuple):
 class Program:
     """Everything about training that fixes shapes, and so is shared by a fleet."""
 
-    environment: JaxEnvironment
-    evaluation_environment: JaxEnvironment
+    environment: Any
+    """A `JaxEnvironment` or a `HostEnvironment`, as the subclass says."""
+    evaluation_environment: Any
     algorithm: Algorithm
     replay: Replay
     grid: Grid
@@ -93,124 +97,40 @@ class Program:
         """Gradient steps made in that many rounds."""
         return jnp.maximum(rounds - self.first_update_round, 0) * self.updates
 
-    def init(self, settings: Settings) -> Agent:
-        """An agent that has seen nothing."""
-        learner_key, buffer_key, reset_key = jax.random.split(jax.random.fold_in(settings.key, 0), 3)
-        states = jax.vmap(self.environment.reset)(jax.random.split(reset_key, self.replay.environments))
-        observation = jax.tree.map(lambda leaf: leaf[0], self._observe(states))
-        return Agent(
-            learner=self.algorithm.init(learner_key, observation),
-            buffers=self.replay.init(buffer_key),
-            environment=states,
-            episode_steps=jnp.zeros(self.replay.environments, jnp.int32),
-        )
-
-    def round(self, agent: Agent, settings: Settings, round_: Array) -> Agent:
-        """Collect, store, learn."""
+    def keys(self, settings: Settings, round_: Array) -> tuple[Key, Key]:
+        """What a round's collecting and its learning draw from."""
         collect_key, learn_key = jax.random.split(jax.random.fold_in(settings.key, 1 + 2 * round_))
-        agent, new = self._collect(collect_key, agent, settings, round_)
-        buffers = self.replay.add(
-            agent.buffers, new, round_ * self.collect, settings.ratio, settings.augmentation
-        )
-        agent = agent._replace(buffers=buffers)
-        learner = jax.lax.cond(
-            round_ >= self.first_update_round,
-            lambda: self._learn(learn_key, agent, settings, round_),
-            lambda: agent.learner,
-        )
-        return agent._replace(learner=learner)
+        return collect_key, learn_key
 
-    def evaluate(self, agent: Agent, settings: Settings, rounds: Array) -> Measured:
-        """Measure an agent. The randomness is the evaluation's own, so training does not notice it."""
+    def evaluation_keys(self, settings: Settings, rounds: Array) -> tuple[Key, Key]:
+        """What an evaluation's episodes and its survey draw from: its own, so training does not notice it."""
         play_key, survey_key = jax.random.split(jax.random.fold_in(settings.key, 2 + 2 * rounds))
-        success, returns = self._play(play_key, agent)
-        added = rounds * self.collect
-        held = survey(
-            survey_key,
-            self.replay,
-            agent.buffers,
-            added,
-            settings.ratio,
-            settings.augmentation,
-            self.environment.succeeded,
-            self.grid,
+        return play_key, survey_key
+
+    def explore(
+        self, noise: Noise, learner: Learner, observation: Observation, settings: Settings, at_random: Array
+    ) -> Array:
+        """Actions taken while collecting, in the environment's units; uniform ones where `at_random`."""
+        hyper = settings.hyper._replace(
+            random_action_probability=jnp.where(at_random, 1, settings.hyper.random_action_probability)
         )
-        return Measured(
-            success=success,
-            returns=returns,
-            augmented_transitions=self.replay.augmented_total(agent.buffers, added, settings.ratio),
-            finite=jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(agent.learner)]).all(),
-            **held._asdict(),
-        )
+        return self.scale.to_environment(self.algorithm.explore(noise, learner, observation, hyper))
 
-    def _play(self, key: Key, agent: Agent) -> tuple[Array, Array]:
-        """Success and return of episodes without exploration."""
-        environment, episodes = self.evaluation_environment, self.evaluation_episodes
-        reset_key, step_key = jax.random.split(key)
-        states = jax.vmap(environment.reset)(jax.random.split(reset_key, episodes))
+    def act(self, learner: Learner, observation: Observation) -> Array:
+        """Actions without exploration, as evaluated, in the environment's units."""
+        return self.scale.to_environment(self.algorithm.act(learner, observation))
 
-        def step(carry: Any, key: Key) -> tuple[Any, None]:
-            states, running, success, returns = carry
-            observation = jax.vmap(environment.observe)(states)
-            action = self.scale.to_environment(self.algorithm.act(agent.learner, observation))
-            keys = jax.random.split(key, episodes)
-            states, reward, terminated = jax.vmap(environment.step)(keys, states, action)
-            next_observation = jax.vmap(environment.observe)(states)
-            truncated = jnp.zeros_like(terminated)
-            seen = Transition(observation, action, reward, next_observation, terminated, truncated, {})
-            success |= running & environment.succeeded(seen)
-            returns += jnp.where(running, reward, 0)
-            return (states, running & ~terminated, success, returns), None
-
-        start = (states, jnp.ones(episodes, bool), jnp.zeros(episodes, bool), jnp.zeros(episodes))
-        (_, _, success, returns), _ = jax.lax.scan(
-            step, start, jax.random.split(step_key, environment.horizon)
-        )
-        return success.mean(dtype=jnp.float32), returns.mean()
-
-    def _collect(self, key: Key, agent: Agent, settings: Settings, round_: Array) -> tuple[Agent, Transition]:
-        """Steps in every environment; the transitions come as (environments, steps)."""
-        shape = (self.collect, self.replay.environments)
-        noise_key, reset_key, step_key = jax.random.split(key, 3)
-        noise = Noise.draw(noise_key, shape, len(self.environment.action_low))
-        starts = jax.vmap(jax.vmap(self.environment.reset))(jax.random.split(reset_key, shape))
-        step_keys = jax.random.split(step_key, shape)
-        at_random = round_ * self.collect + jnp.arange(self.collect) < self.random_steps
-
-        def step(carry: Any, drawn: Any) -> tuple[Any, Transition]:
-            states, episode_steps = carry
-            noise, starts, keys, at_random = drawn
-            hyper = settings.hyper._replace(
-                random_action_probability=jnp.where(at_random, 1, settings.hyper.random_action_probability)
-            )
-            observation = self._observe(states)
-            unit_action = self.algorithm.explore(noise, agent.learner, observation, hyper)
-            action = self.scale.to_environment(unit_action)
-            states, reward, terminated = jax.vmap(self.environment.step)(keys, states, action)
-            truncated = ~terminated & (episode_steps + 1 >= self.environment.horizon)
-            transition = Transition(
-                observation, action, reward, self._observe(states), terminated, truncated, {}
-            )
-            over = terminated | truncated
-            states = jax.tree.map(
-                lambda start, state: jnp.where(_rows(over, state), start, state), starts, states
-            )
-            return (states, jnp.where(over, 0, episode_steps + 1)), transition
-
-        (states, episode_steps), new = jax.lax.scan(
-            step, (agent.environment, agent.episode_steps), (noise, starts, step_keys, at_random)
-        )
-        new = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), new)
-        return agent._replace(environment=states, episode_steps=episode_steps), new
-
-    def _learn(self, key: Key, agent: Agent, settings: Settings, round_: Array) -> Learner:
+    def learn(
+        self, key: Key, learner: Learner, buffers: Buffers, settings: Settings, round_: Array
+    ) -> Learner:
+        """The updates of a round."""
         added = (round_ + 1) * self.collect
         first = self.updates_after(round_)
 
         sample_key, noise_key = jax.random.split(key)
         # All batches of the round at once: the buffers do not change meanwhile, and small draws cost more.
         batches = self.replay.sample(
-            sample_key, agent.buffers, added, settings.ratio, settings.augmentation, self.updates
+            sample_key, buffers, added, settings.ratio, settings.augmentation, self.updates
         )
         rows = self.replay.batch_size + self.replay.augmented_rows
         noise = jax.random.normal(noise_key, (self.updates, *self.algorithm.noise_shape(rows)))
@@ -220,17 +140,28 @@ class Program:
             batch = self._scaled(Batch(transitions, self.replay.weights))
             return self.algorithm.update(noise, learner, batch, settings.hyper, first + index), None
 
-        learner, _ = jax.lax.scan(update, agent.learner, (jnp.arange(self.updates), batches, noise))
+        learner, _ = jax.lax.scan(update, learner, (jnp.arange(self.updates), batches, noise))
         return learner
+
+    def look(self, key: Key, learner: Learner, buffers: Buffers, settings: Settings, rounds: Array) -> Any:
+        """What `Measured` tells of an agent beyond its episodes, by name."""
+        added = rounds * self.collect
+        held = survey(
+            key,
+            self.replay,
+            buffers,
+            added,
+            settings.ratio,
+            settings.augmentation,
+            self.environment.succeeded,
+            self.grid,
+        )
+        return {
+            "augmented_transitions": self.replay.augmented_total(buffers, added, settings.ratio),
+            "finite": jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(learner)]).all(),
+            **held._asdict(),
+        }
 
     def _scaled(self, batch: Batch) -> Batch:
         action = self.scale.to_unit(batch.transitions.action)
         return batch._replace(transitions=batch.transitions._replace(action=action))
-
-    def _observe(self, states: Any) -> Observation:
-        return jax.vmap(self.environment.observe)(states)
-
-
-def _rows(mask: Array, like: Array) -> Array:
-    """A mask over rows, shaped so that it broadcasts against what the rows hold."""
-    return mask.reshape(mask.shape + (1,) * (like.ndim - mask.ndim))

@@ -1,4 +1,4 @@
-"""How a run looks while it goes: success so far, agent-steps per second, time left."""
+"""How a run looks while it goes: success or return so far, agent-steps per second, time left."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from scipy.stats import trim_mean
 
 from augury.fleet.arm import Arm
+from augury.fleet.results import WORDS, measure_of, score
 from augury.fleet.training import Progress as Standing
 
 
@@ -19,7 +20,8 @@ class Display:
     def __init__(self, arm: Arm) -> None:
         self._console = Console()
         self._steps = arm.rounds * arm.collect
-        self._success = "compiling"
+        self._measure = measure_of(arm.environment)
+        self._standing = "compiling"
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -29,18 +31,19 @@ class Display:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task: TaskID = self._bar.add_task(self._success, total=self._steps, speed="")
+        self._task: TaskID = self._bar.add_task(self._standing, total=self._steps, speed="")
 
     def show(self, standing: Standing) -> None:
         """Take note of where the run stands."""
         speed = f"{standing.speed:,.0f} agent-steps/s"
         if standing.evaluated is not None:
-            self._success = f"success {trim_mean(standing.evaluated.success, 0.25):.2f}"
+            middle = trim_mean(getattr(standing.evaluated, self._measure), 0.25)
+            self._standing = f"{WORDS[self._measure]} {score(self._measure, middle)}"
             if not self._console.is_terminal:
-                self._console.print(f"{standing.steps:,}/{self._steps:,} steps  {self._success}  {speed}")
-        elif self._success == "compiling":
-            self._success = "training"
-        self._bar.update(self._task, completed=standing.steps, description=self._success, speed=speed)
+                self._console.print(f"{standing.steps:,}/{self._steps:,} steps  {self._standing}  {speed}")
+        elif self._standing == "compiling":
+            self._standing = "training"
+        self._bar.update(self._task, completed=standing.steps, description=self._standing, speed=speed)
 
     def __enter__(self) -> Self:
         self._bar.start()

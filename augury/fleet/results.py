@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from augury import __version__
+from augury.envs import ENVIRONMENTS
+from augury.envs.base import Measure
 from augury.errors import UserError
 from augury.fleet import devices
 from augury.fleet.files import replacing
@@ -60,9 +62,28 @@ class Result:
             if row.any()
         }
 
-    def curves(self, name: str = "success") -> np.ndarray[Any, Any]:
-        """A quantity as (agents, evaluations)."""
-        return self.evaluations[name]
+    @property
+    def measure(self) -> Measure:
+        """What the learning curves of its environment show."""
+        return measure_of(self.asked["environment"])
+
+    def curves(self, name: str | None = None) -> np.ndarray[Any, Any]:
+        """A quantity as (agents, evaluations); by default what the environment is measured by."""
+        return self.evaluations[name or self.measure]
+
+
+def measure_of(environment: str) -> Measure:
+    """What the learning curves of an environment show; runs outlive environments, so success if unknown."""
+    return ENVIRONMENTS[environment].measure if environment in ENVIRONMENTS else "success"
+
+
+WORDS: dict[Measure, str] = {"success": "success", "returns": "return"}
+"""What one number of a learning curve is called."""
+
+
+def score(measure: Measure, value: float) -> str:
+    """A number on a learning curve, as tables and progress show it."""
+    return f"{value:.2f}" if measure == "success" else f"{value:,.0f}"
 
 
 def record() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +23,15 @@ from augury.fleet import checkpoint as checkpoints
 from augury.fleet.arm import Arm
 from augury.fleet.checkpoint import Checkpoint
 from augury.fleet.fleet import Fleet, fleets_of
+from augury.fleet.host_fleet import HostFleet
+from augury.fleet.host_program import HostProgram
 from augury.fleet.program import Measured
 from augury.fleet.results import Arrays, Result, record
 
 CALL_SECONDS = 3.0
 """Length of one call of the compiled program: how often progress is shown and an interrupt noticed."""
+HOST_CALL_SECONDS = 0.2
+"""The same where environments run on the host: nothing is copied, so an interrupt can be noticed sooner."""
 CALL_SECONDS_PER_BYTE = 2e-8
 """Calls are longer where every call copies large buffers, as it does on a CPU."""
 CHECKPOINT_SHARE = 0.05
@@ -40,7 +44,7 @@ class Progress(NamedTuple):
     steps: int
     """Of each agent's environments."""
     speed: float
-    """Steps per second of all agents together, in the last call of the compiled program."""
+    """Steps per second of all agents together, since the last report, evaluations not counted."""
     evaluated: Measured | None
     """The newest measurement, where one was just made."""
 
@@ -81,31 +85,37 @@ def train_fleet(
     if len(fleets_of(arms)) != 1:
         raise UserError("these arms cannot train in one fleet: their programs or schedules differ")
     began = saved = time.monotonic()
-    fleet = Fleet(arms)
+    fleet = HostFleet(arms) if isinstance(arms[0].program(), HostProgram) else Fleet(arms)
     asked = [arm.described() for arm in arms]
     run = _start(fleet, checkpoint, asked)
     last, due_rounds = arms[0].rounds, arms[0].evaluation_rounds
     round_steps = fleet.program.collect * fleet.program.replay.environments * fleet.agents
+    # Where updates begin rounds get slower: a call as long as those before would last too long.
+    slower = fleet.program.first_update_round
+    stops = sorted({*due_rounds, slower})
+    call_seconds = _call_seconds(fleet, run)
     saving, length = 0.0, 1  # the first call compiles: it is short
-    copied = run.agents.buffers.observed.nbytes / fleet.devices if fleet.copies_buffers else 0
-    call_seconds = CALL_SECONDS + CALL_SECONDS_PER_BYTE * copied
+    unreported, training = 0, 0.0
 
-    with _deferred_interrupt() as interrupted:
+    with closing(fleet), _deferred_interrupt() as interrupted:
         while run.rounds < last:
-            due = next(rounds for rounds in due_rounds if rounds > run.rounds)
-            length = min(length, due - run.rounds)
+            stop = next(rounds for rounds in stops if rounds > run.rounds)
+            length = min(length, stop - run.rounds)
             called = time.monotonic()
             agents = fleet.advance(run.agents, run.rounds, length)
             run = run._replace(agents=agents, rounds=run.rounds + length)
-            pace = (time.monotonic() - called) / length
+            took = time.monotonic() - called
+            unreported, training = unreported + length, training + took
 
             measured = None
-            if run.rounds == due:
+            if run.rounds in due_rounds:
                 measured = fleet.evaluate(run.agents, run.rounds)
                 run = run._replace(history=_appended(run.history, measured))
-            if watch is not None:
-                watch(Progress(run.rounds * fleet.program.collect, round_steps / pace, measured))
-            length = max(1, int(call_seconds / pace))
+            if watch is not None and (measured is not None or training > CALL_SECONDS / 2):
+                speed = round_steps * unreported / training
+                watch(Progress(run.rounds * fleet.program.collect, speed, measured))
+                unreported, training = 0, 0.0
+            length = 1 if run.rounds == slower else max(1, int(call_seconds * length / took))
 
             now = time.monotonic()
             worth_saving = now - saved > max(checkpoint_every, saving / CHECKPOINT_SHARE)
@@ -119,6 +129,13 @@ def train_fleet(
 
     seconds = run.seconds + time.monotonic() - began
     return _results(arms, asked, run.history, seconds)
+
+
+def _call_seconds(fleet: Fleet, run: Checkpoint) -> float:
+    if isinstance(fleet, HostFleet):
+        return HOST_CALL_SECONDS
+    copied = run.agents.buffers.observed.nbytes / fleet.devices if fleet.copies_buffers else 0
+    return CALL_SECONDS + CALL_SECONDS_PER_BYTE * copied
 
 
 def _start(fleet: Fleet, checkpoint: Path | None, asked: list[dict[str, Any]]) -> Checkpoint:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from augury.envs.base import Measure
+from augury.errors import UserError
 from augury.fleet import Result
 from augury.fleet.files import replacing
 from augury.report.statistics import iqm_curve
@@ -14,9 +16,20 @@ from augury.report.statistics import iqm_curve
 # Okabe and Ito's palette: told apart by readers who see colours differently, and in grey.
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 
+LABELS: dict[Measure, str] = {"success": "success rate", "returns": "mean return"}
+
+
+def common_measure(results: Sequence[Result]) -> Measure:
+    """What the curves of all these arms show; arms that show different things are not compared."""
+    measures: set[Measure] = {result.measure for result in results}
+    if len(measures) > 1:
+        raise UserError("some of these runs are measured by success, others by returns: report them apart")
+    return measures.pop()
+
 
 def learning_curves(results: Sequence[Result], path: Path) -> None:
-    """Draw success over steps for several arms into a PNG."""
+    """Draw success or returns over steps for several arms into a PNG."""
+    measure = common_measure(results)
     figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     axes = figure.subplots()
     for index, result in enumerate(results):
@@ -29,8 +42,8 @@ def learning_curves(results: Sequence[Result], path: Path) -> None:
         axes.fill_between(thousands, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
     axes.set(
         xlabel="environment steps (thousands)",
-        ylabel="success rate (IQM, 95% bootstrap belt)",
-        ylim=(-0.02, 1.02),
+        ylabel=f"{LABELS[measure]} (IQM, 95% bootstrap belt)",
+        ylim=(-0.02, 1.02) if measure == "success" else None,
         xlim=(0, None),
         title=", ".join(sorted({result.asked["environment"] for result in results})),
     )

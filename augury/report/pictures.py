@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from augury import augmentations, envs
-from augury.envs import goal2d
+from augury.envs import Goal2D, Locomotion, goal2d
 from augury.fleet.files import replacing
+from augury.report.poses import draw_poses
 from augury.transition import Transition
 
 STRETCH = 6
@@ -26,6 +27,11 @@ def draw_augmentation(name: str, path: Path, *, transitions: int = 3, copies: in
     """Draw a few observed transitions and the copies an augmentation makes of them into a PNG."""
     entry, _ = augmentations.parse(name)
     function = augmentations.make(name)
+    title = f"{name}\n{entry.summary}"
+    environment = envs.make(entry.environment)
+    if isinstance(environment, Locomotion):
+        draw_poses(title, environment, function, path, transitions=transitions, seed=seed)
+        return
     observe_key, copy_key = jax.random.split(jax.random.key(seed))
     observed = _random_transitions(observe_key, transitions)
     keys = jax.random.split(copy_key, (transitions, copies))
@@ -39,7 +45,7 @@ def draw_augmentation(name: str, path: Path, *, transitions: int = 3, copies: in
         _draw(below, jax.tree.map(lambda leaf: leaf[0], _rows(augmented, column, column + 1)))
         above.set_title(f"observed transition {column + 1}", fontsize=10)
         below.set_title(f"{copies} augmented from it", fontsize=10)
-    figure.suptitle(f"{name}\n{entry.summary}", fontsize=10)
+    figure.suptitle(title, fontsize=10)
     figure.supxlabel(
         f"dot: agent, dotted to its goal; arrow: its step, {STRETCH} times as long; ★: the step succeeds",
         fontsize=9,
@@ -50,7 +56,7 @@ def draw_augmentation(name: str, path: Path, *, transitions: int = 3, copies: in
 
 def _random_transitions(key: Any, count: int) -> Transition:
     """Transitions of Goal2D in random directions."""
-    environment = envs.make("goal2d")
+    environment = Goal2D()
     reset_key, action_key = jax.random.split(key)
     observation = jax.vmap(environment.reset)(jax.random.split(reset_key, count))
     # Long steps, whose direction can be seen.

@@ -1,0 +1,287 @@
+"""Reflections and turns of a robot, derived from its model: nobody writes an index or a sign.
+
+    reflect("walker2d")                 a task of ours
+    reflect(gymnasium.make("Ant-v4"))   any MuJoCo environment that observes positions and velocities
+    reflect(model)                      any model; the observation is then qpos and qvel, or what `table` says
+
+A model that is not symmetric is refused, and what breaks the symmetry is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from augury import envs
+from augury.augmentations.base import augmentation, static
+from augury.envs.locomotion import Locomotion
+from augury.envs.probe import is_mujoco, observation_table, unwrapped
+from augury.envs.table import Quantity, joint_name, positions, velocities
+from augury.errors import UserError
+from augury.symmetry import (
+    AffineMap,
+    Finding,
+    SymmetryError,
+    audit_rotation,
+    observation_map,
+    reflection,
+    simulated_error,
+)
+from augury.transition import Array, Key, Transition
+
+SIMULATED_TOLERANCE = 1e-6
+"""Largest error of a simulated mirror image of a model that is called symmetric."""
+VELOCITY = ("x_velocity", "y_velocity")
+"""Extras: the velocity that a locomotion reward counts, and the one across it."""
+
+
+class Mapped(NamedTuple):
+    """A map of a vector, as data that can be compared: rows of (source, factor) pairs, and an offset."""
+
+    rows: tuple[tuple[tuple[int, float], ...], ...]
+    offset: tuple[float, ...]
+
+    @classmethod
+    def of(cls, given: AffineMap) -> Mapped:
+        rows = tuple(
+            tuple((int(source), float(row[source])) for source in np.flatnonzero(row)) for row in given.matrix
+        )
+        return cls(rows, tuple(map(float, given.offset)))
+
+    def __call__(self, values: Array) -> Array:
+        if all(len(row) == 1 for row in self.rows) and not any(self.offset):
+            source = np.array([row[0][0] for row in self.rows])
+            return values[source] * jnp.array([row[0][1] for row in self.rows], values.dtype)
+        matrix = np.zeros((len(self.rows), len(self.rows)))
+        for place, row in enumerate(self.rows):
+            for column, factor in row:
+                matrix[place, column] = factor
+        return jnp.array(matrix, values.dtype) @ values + jnp.array(self.offset, values.dtype)
+
+
+@augmentation
+class Reflect:
+    """Mirror a robot: its left becomes its right."""
+
+    robot: str = static()
+    observation: Mapped = static()
+    action: Mapped = static()
+    velocity_signs: tuple[float, float] = static()
+    """Of the velocity along x and along y."""
+    forward_weight: float = static()
+    """Of the velocity along x in the reward."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return VELOCITY[:1] if self._turns_back else ()
+
+    @property
+    def _turns_back(self) -> bool:
+        return self.velocity_signs[0] < 0 and self.forward_weight != 0
+
+    def __repr__(self) -> str:
+        return f"reflect({self.robot})"
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        del key  # there is only one mirror image
+        _require(self, transition)
+        extras = dict(transition.extras)
+        for name, sign in zip(VELOCITY, self.velocity_signs, strict=True):
+            if name in extras:
+                extras[name] = sign * extras[name]
+        reward = transition.reward
+        if self._turns_back:
+            reward += self.forward_weight * (extras[VELOCITY[0]] - transition.extras[VELOCITY[0]])
+        return transition._replace(
+            observation=self.observation(transition.observation),
+            action=self.action(transition.action),
+            reward=reward,
+            next_observation=self.observation(transition.next_observation),
+            extras=extras,
+        )
+
+
+@augmentation
+class Rotate:
+    """Turn a robot's heading by a random angle."""
+
+    robot: str = static()
+    largest: float | Array
+    """The angle is uniform within ±largest."""
+    vectors: tuple[tuple[int, int], ...] = static()
+    """Where the observation holds x and y of a vector in the world's frame."""
+    quaternions: tuple[tuple[int, int, int, int], ...] = static()
+    forward_weight: float = static()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return VELOCITY if self.forward_weight != 0 else ()
+
+    def __repr__(self) -> str:
+        return f"rotate({self.robot}, largest={self.largest})"
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        _require(self, transition)
+        dtype = transition.observation.dtype
+        largest = jnp.asarray(self.largest, dtype)
+        angle = jax.random.uniform(key, (), dtype, -largest, largest)
+        extras, reward = dict(transition.extras), transition.reward
+        if all(name in extras for name in VELOCITY):
+            extras |= dict(zip(VELOCITY, _turn(angle, *(extras[name] for name in VELOCITY)), strict=True))
+            reward += self.forward_weight * (extras[VELOCITY[0]] - transition.extras[VELOCITY[0]])
+        return transition._replace(
+            observation=self._turned(angle, transition.observation),
+            reward=reward,
+            next_observation=self._turned(angle, transition.next_observation),
+            extras=extras,
+        )
+
+    def _turned(self, angle: Array, observation: Array) -> Array:
+        for x, y in self.vectors:
+            turned = _turn(angle, observation[x], observation[y])
+            observation = observation.at[jnp.array([x, y])].set(jnp.stack(turned))
+        for w, x, y, z in self.quaternions:
+            # A turn about the vertical, from the left: it mixes w with z, and x with y, by half the angle.
+            for one, other in ((w, z), (x, y)):
+                turned = _turn(angle / 2, observation[one], observation[other])
+                observation = observation.at[jnp.array([one, other])].set(jnp.stack(turned))
+        return observation
+
+
+class Robot(NamedTuple):
+    """What a symmetry needs to know of an environment."""
+
+    name: str
+    model: mujoco.MjModel
+    table: Sequence[Quantity]
+    normal: str = "y"
+    largest_turn: float = np.pi
+    forward_weight: float = 0.0
+
+    @classmethod
+    def of(cls, source: Any) -> Robot:
+        """That of a task of ours by name, of a task, of a MuJoCo environment, or of a model."""
+        if isinstance(source, str):
+            source = envs.make(source)
+        if isinstance(source, gymnasium.Env):
+            source = unwrapped(source)
+        if isinstance(source, Locomotion):
+            turn, weight = source.largest_turn or np.pi, source.forward_weight
+            return cls(source.name, source.model, source.table, source.mirror_normal, turn, weight)
+        if is_mujoco(source):
+            return cls(type(source).__name__, source.model, observation_table(source))
+        if isinstance(source, mujoco.MjModel):
+            name = source.names.split(b"\0", 1)[0].decode() or "model"
+            return cls(name, source, positions(source) + velocities(source))
+        raise UserError(
+            f"{getattr(source, 'name', type(source).__name__)} has no MuJoCo model to take a symmetry from"
+        )
+
+
+def reflect(
+    robot: Any,
+    *,
+    normal: str | None = None,
+    table: Sequence[Quantity] | None = None,
+    pairs: Mapping[str, str] | None = None,
+    forward_weight: float | None = None,
+    despite_findings: bool = False,
+) -> Reflect:
+    """Mirror the robot, its left and right exchanged; the map is derived from its model."""
+    if normal not in (None, "x", "y"):
+        raise UserError(f"the mirror's normal must be 'x' or 'y', not {normal!r}")
+    own = _given(Robot.of(robot), normal=normal, table=table, forward_weight=forward_weight)
+    found = reflection(own.model, own.normal, pairs)
+    if not despite_findings:
+        _refuse(found.findings)
+        if found.not_compared and (error := simulated_error(own.model, found)) > SIMULATED_TOLERANCE:
+            raise SymmetryError(
+                f"the simulator is off by {error:.2g} in the mirror, maybe for what was not compared "
+                f"({found.not_compared[0]}): correct the model, or say despite_findings=True"
+            )
+    places = [("sensor" if kind == "reading" else kind, address) for kind, address, *_ in own.table]
+    observation = observation_map(found, places)
+    if all(np.array_equal(each.matrix, np.eye(len(each.matrix))) for each in (observation, found.ctrl)):
+        other = "x" if own.normal == "y" else "y"
+        raise SymmetryError(
+            f"the mirror with normal {own.normal} changes nothing that {own.name} sees or does: try {other}"
+        )
+    return Reflect(
+        robot=own.name,
+        observation=Mapped.of(observation),
+        action=Mapped.of(found.ctrl),
+        velocity_signs=(-1.0 if own.normal == "x" else 1.0, -1.0 if own.normal == "y" else 1.0),
+        forward_weight=own.forward_weight,
+    )
+
+
+def rotate(
+    robot: Any,
+    *,
+    largest: float | None = None,
+    table: Sequence[Quantity] | None = None,
+    forward_weight: float | None = None,
+    despite_findings: bool = False,
+) -> Rotate:
+    """Turn the robot's heading by a random angle; what turns along is read off its model."""
+    own = _given(Robot.of(robot), largest_turn=largest, table=table, forward_weight=forward_weight)
+    if not despite_findings:
+        _refuse(audit_rotation(own.model))
+    vectors, quaternions = [], []
+    is_free = own.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE
+    for joint in (joint_name(own.model, joint) for joint in np.flatnonzero(is_free).tolist()):
+        where = {
+            quantity.quantity: place for place, quantity in enumerate(own.table) if quantity.joint == joint
+        }
+        vectors += _complete(joint, where, ("x", "y"), ("velocity x", "velocity y"))
+        quaternions += _complete(joint, where, tuple(f"quaternion {part}" for part in "wxyz"))
+    if not vectors and not quaternions:
+        raise SymmetryError(f"nothing that {own.name} observes changes with its heading")
+    return Rotate(
+        robot=own.name,
+        largest=own.largest_turn,
+        vectors=tuple(vectors),
+        quaternions=tuple(quaternions),
+        forward_weight=own.forward_weight,
+    )
+
+
+def _turn(angle: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    return cosine * x - sine * y, sine * x + cosine * y
+
+
+def _complete(joint: str, where: Mapping[str, int], *groups: tuple[str, ...]) -> list[Any]:
+    """Places of the groups that are observed; one that is observed in part cannot be turned."""
+    found = []
+    for group in groups:
+        places = [where[name] for name in group if name in where]
+        if places and len(places) < len(group):
+            raise SymmetryError(f"only a part of {', '.join(group)} of '{joint}' is observed: it cannot turn")
+        if places:
+            found.append(tuple(places))
+    return found
+
+
+def _given(robot: Robot, **settings: Any) -> Robot:
+    return robot._replace(**{name: value for name, value in settings.items() if value is not None})
+
+
+def _require(function: Reflect | Rotate, transition: Transition) -> None:
+    missing = [name for name in function.needs if name not in transition.extras]
+    if missing:
+        raise UserError(f"{function!r} needs the extras {', '.join(missing)} to recompute the reward")
+
+
+def _refuse(findings: Sequence[Finding]) -> None:
+    if findings:
+        more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+        raise SymmetryError(
+            f"the model is not symmetric ({findings[0]}{more}): correct it, or say despite_findings=True"
+        )

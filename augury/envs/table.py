@@ -1,0 +1,69 @@
+"""Observation tables: what each number of an observation is. Masks and maps are derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import mujoco
+
+Kind = Literal["qpos", "qvel", "reading"]
+
+
+class Quantity(NamedTuple):
+    """One number of an observation."""
+
+    kind: Kind
+    """Which of the simulator's arrays it stands in."""
+    address: int
+    """Its place in that array."""
+    joint: str
+    """The joint it belongs to; empty for readings."""
+    quantity: str
+    unit: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.joint} {self.quantity}".strip()
+
+
+_FREE_POSITION = [(axis, "m") for axis in "xyz"] + [(f"quaternion {part}", "1") for part in "wxyz"]
+_FREE_VELOCITY = [(f"velocity {axis}", "m/s") for axis in "xyz"] + [
+    (f"angular velocity {axis} (body frame)", "rad/s") for axis in "xyz"
+]
+_JOINTS = {
+    mujoco.mjtJoint.mjJNT_FREE: (_FREE_POSITION, _FREE_VELOCITY),
+    mujoco.mjtJoint.mjJNT_BALL: (_FREE_POSITION[3:], _FREE_VELOCITY[3:]),
+    mujoco.mjtJoint.mjJNT_SLIDE: ([("position", "m")], [("velocity", "m/s")]),
+    mujoco.mjtJoint.mjJNT_HINGE: ([("angle", "rad")], [("angular velocity", "rad/s")]),
+}
+
+
+def positions(model: mujoco.MjModel) -> list[Quantity]:
+    """Every number of qpos."""
+    return _of_joints(model, "qpos")
+
+
+def velocities(model: mujoco.MjModel) -> list[Quantity]:
+    """Every number of qvel."""
+    return _of_joints(model, "qvel")
+
+
+def joint_name(model: mujoco.MjModel, joint: int) -> str:
+    """What a joint is called, also where nobody named it."""
+    return model.joint(joint).name or f"joint {joint}"
+
+
+def readings(names: Sequence[str]) -> list[Quantity]:
+    """Numbers that are read off the simulation, by name."""
+    return [Quantity("reading", place, "", name, "") for place, name in enumerate(names)]
+
+
+def _of_joints(model: mujoco.MjModel, kind: Literal["qpos", "qvel"]) -> list[Quantity]:
+    found: list[Quantity] = []
+    for joint in range(model.njnt):
+        of_position, of_velocity = _JOINTS[mujoco.mjtJoint(model.jnt_type[joint])]
+        name = joint_name(model, joint)
+        for quantity, unit in of_position if kind == "qpos" else of_velocity:
+            found.append(Quantity(kind, len(found), name, quantity, unit))
+    return found

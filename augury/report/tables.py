@@ -1,0 +1,122 @@
+"""Tables for a terminal: what the verifier and the audit of a model found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from augury.symmetry import AffineMap, Finding, shown
+from augury.verify import Audit, Report
+from augury.verify.symmetry import SIMULATED
+
+MOST_ROWS = 8
+
+
+def verification(report: Report) -> RenderableType:
+    """A verdict, and where transitions are wrong."""
+    low, high = report.interval
+    verdict = Text("valid", "bold green") if report.valid else Text("INVALID", "bold red")
+    facts = _plain_table()
+    facts.add_row("verdict", verdict)
+    facts.add_row(
+        "invalid", f"{report.invalid:,} of {report.samples:,} at {report.tolerance:g}, {report.share:.2%}"
+    )
+    facts.add_row("95% interval", f"{low:.2%} to {high:.2%}")
+    facts.add_row(
+        "largest error",
+        f"{report.largest_error:.2g} (repeating what was observed: {report.repeating_error:.2g})",
+    )
+    if report.set_aside:
+        facts.add_row("set aside", f"{report.set_aside:,} that the environment cannot repeat itself")
+    if (contact := report.contact) is not None:
+        facts.add_row(
+            "in contact",
+            f"{contact.touching / report.samples:.0%}; invalid {contact.invalid_touching:,} of "
+            f"{contact.touching:,} in contact, {contact.invalid_free:,} of {contact.free:,} free",
+        )
+    if report.cause is not None:
+        facts.add_row("likely cause", Text(report.cause, "bold"))
+    parts: list[RenderableType] = [Text(f"{report.augmentation} on {report.environment}", "bold"), facts]
+    if report.dimensions:
+        dimensions = Table("wrong in", box=None, header_style="bold")
+        dimensions.add_column("transitions", justify="right")
+        dimensions.add_column("largest error", justify="right")
+        for one in report.dimensions[:MOST_ROWS]:
+            dimensions.add_row(one.name, f"{one.invalid:,}", f"{one.largest_error:.2g}")
+        more = len(report.dimensions) - MOST_ROWS
+        worst = Table("worst", "in", box=None, header_style="bold")
+        worst.add_column("said", justify="right")
+        worst.add_column("simulated", justify="right")
+        for offender in report.worst:
+            worst.add_row(
+                f"transition {offender.index}",
+                offender.dimension,
+                f"{offender.said:.6g}",
+                f"{offender.simulated:.6g}",
+            )
+        parts += [dimensions, *([Text(f" and {more} more")] if more > 0 else []), worst]
+    return Group(*parts)
+
+
+def mirror_map(audit: Audit) -> RenderableType:
+    """Which number of an observation, with which sign, is each number of its mirror image."""
+    table = Table("", "mirrored", "is", "", "of", box=None, header_style="bold")
+    _add_map(table, "", audit.observation, [quantity.name for quantity in audit.table])
+    _add_map(table, "action ", audit.reflection.ctrl, list(audit.reflection.pairs["actuator"]))
+    return table
+
+
+def _add_map(table: Table, prefix: str, given: AffineMap, names: list[str]) -> None:
+    for place, row in enumerate(given.matrix):
+        sources = row.nonzero()[0].tolist()
+        factor = " ".join({1.0: "+", -1.0: "-"}.get(row[source], f"{row[source]:.4g}") for source in sources)
+        source = "itself" if sources == [place] else ", ".join(names[source] for source in sources)
+        numbers = ",".join(f"{prefix}{source}" for source in sources)
+        table.add_row(f"{prefix}{place}", names[place], factor, numbers, source)
+
+
+def audited(audit: Audit) -> RenderableType:
+    """What breaks a model's symmetries."""
+    mirror = audit.reflection
+    parts: list[RenderableType] = [
+        Text(f"{audit.name}, reflected through the plane with normal {audit.normal}", "bold"),
+        _findings(mirror.findings, "nothing breaks the reflection"),
+        _simulated(audit.simulated_error),
+        *(Text(f" not compared: {what}") for what in mirror.not_compared),
+    ]
+    if audit.simulated_turn_error is not None:
+        parts += [
+            Text(f"{audit.name}, turned about the vertical", "bold"),
+            _findings(audit.turn_findings, "nothing breaks turns"),
+            _simulated(audit.simulated_turn_error),
+        ]
+    return Group(*parts)
+
+
+def _simulated(error: float) -> Text:
+    return Text(f" in {SIMULATED} simulated steps it was off by at most {error:.2g}")
+
+
+def _findings(findings: Sequence[Finding], otherwise: str) -> RenderableType:
+    if not findings:
+        return Text(f" {otherwise}", "green")
+    table = Table("parameter", "of", "is", "its image", "is", "", box=None, header_style="bold")
+    for one in findings:
+        itself = one.first == one.second
+        first, second = shown(one.first_value), shown(one.second_value)
+        table.add_row(
+            one.parameter,
+            one.first,
+            first,
+            "itself" if itself else one.second,
+            "" if itself else second,
+            one.why,
+        )
+    return table
+
+
+def _plain_table() -> Table:
+    return Table(box=None, show_header=False)
