@@ -591,6 +591,20 @@ def test_mistakes_are_named(ask, message):
         ask()
 
 
+@pytest.mark.usefixtures("strict_dtypes")
+@pytest.mark.parametrize("function", [*reflections.values(), *turns.values()], ids=repr)
+def test_single_precision_stays_single(function):
+    """As fleets and SB3 use them."""
+    task = TASKS[function.robot]
+    observation, action = np.ones(len(task.table), np.float32), np.ones(task.model.nu, np.float32)
+    extras = dict.fromkeys(task.extras, np.float32(1))
+    seen = Transition(
+        observation, action, np.float32(1), observation, np.bool_(False), np.bool_(False), extras
+    )
+    result = jax.jit(function)(jax.random.key(0), seen)
+    assert jax.tree.map(lambda leaf: leaf.dtype, result) == jax.tree.map(lambda leaf: leaf.dtype, seen)
+
+
 def test_reflections_are_involutions_and_turns_can_be_undone():
     for robot, mirror in reflections.items():
         width, actions = len(TASKS[robot].table), TASKS[robot].model.nu
