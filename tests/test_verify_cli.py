@@ -177,11 +177,14 @@ def test_poses_are_drawn(name, tmp_path):
     assert abs(above[: len(below)] - below[: len(above)]).mean() > 0.01  # not the same poses twice
 
 
-def test_without_opengl_it_says_how_to_get_it(tmp_path):
+@pytest.mark.parametrize("missing", [{"MUJOCO_GL": "glfw"}, {"PYOPENGL_PLATFORM": "osmesa"}])
+def test_without_opengl_it_says_how_to_get_it(missing, tmp_path):
+    """A window needs a display; and a library that is asked for something else is as good as none."""
     environment = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+    environment.pop("MUJOCO_GL", None)
     shown = subprocess.run(
         [sys.executable, "-m", "augury", "show", "ant/rotate", "--out", str(tmp_path / "poses.png")],
-        env=environment | {"MUJOCO_GL": "glfw"},
+        env=environment | missing,
         capture_output=True,
         text=True,
     )

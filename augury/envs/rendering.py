@@ -31,8 +31,8 @@ class Camera:
         # Models come with a small buffer; no picture can be larger than it.
         model.vis.global_.offwidth = max(model.vis.global_.offwidth, width)
         model.vis.global_.offheight = max(model.vis.global_.offheight, height)
-        _prefer_egl_without_a_display()
         try:
+            _prefer_egl_without_a_display()
             self._renderer = mujoco.Renderer(model, height, width)
         except Exception as error:  # each backend fails in its own way
             raise UserError(
