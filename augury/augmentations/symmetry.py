@@ -25,6 +25,7 @@ from augury.envs.probe import is_mujoco, observation_table, unwrapped
 from augury.envs.table import Quantity, joint_name, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
+    SIMULATED_TOLERANCE,
     AffineMap,
     Finding,
     SymmetryError,
@@ -35,8 +36,6 @@ from augury.symmetry import (
 )
 from augury.transition import Array, Key, Transition
 
-SIMULATED_TOLERANCE = 1e-6
-"""Largest error of a simulated mirror image of a model that is called symmetric."""
 VELOCITY = ("x_velocity", "y_velocity")
 """Extras: the velocity that a locomotion reward counts, and the one across it."""
 

@@ -55,7 +55,8 @@ class Physics(Protocol):
 
 def available_cores() -> int:
     """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")  # Linux has, macOS has not
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def columns(model: mujoco.MjModel) -> tuple[slice, slice]:

@@ -78,8 +78,7 @@ class VectorEnvironment(VectorEnv):
 
     With `autoreset` an environment that ended starts again in the same step (Gymnasium's SAME_STEP mode), and
     `infos["final_obs"]` holds its true final observation; the other infos are still those of the step that
-    ended it. Without, it stands still, at its last observation
-    and without reward, until it is reset.
+    ended it. Without, it stands still, at its last observation and without reward, until it is reset.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from augury.envs.physics import available_cores
+
 AGENTS = "agents"
 
 
@@ -20,9 +22,7 @@ def use_all_cores() -> None:
     flag = "--xla_cpu_multi_thread_eigen=false"
     if flag not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
-    has_affinity = hasattr(os, "sched_getaffinity")  # Linux has, macOS has not
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    jax.config.update("jax_num_cpu_devices", cores)
+    jax.config.update("jax_num_cpu_devices", available_cores())
 
 
 def mesh_for(agents: int) -> Mesh:

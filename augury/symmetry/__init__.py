@@ -4,9 +4,10 @@ from augury.symmetry.findings import Finding, shown
 from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
 from augury.symmetry.reflection import Reflection, observation_map, reflection
 from augury.symmetry.rotation import audit_rotation, rotation
-from augury.symmetry.simulate import simulated_error
+from augury.symmetry.simulate import SIMULATED_TOLERANCE, simulated_error
 
 __all__ = [
+    "SIMULATED_TOLERANCE",
     "AffineMap",
     "Finding",
     "Reflection",

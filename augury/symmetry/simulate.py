@@ -7,6 +7,8 @@ import numpy as np
 
 from augury.symmetry.maps import AffineMap, Array, Symmetry
 
+SIMULATED_TOLERANCE = 1e-6
+"""Largest `simulated_error` of a model that is called symmetric."""
 _FAR = 0.1
 """How far states begin from the reference, in metres."""
 _FALL = 200

@@ -12,6 +12,7 @@ import mujoco
 from augury.envs.table import Quantity, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
+    SIMULATED_TOLERANCE,
     AffineMap,
     Finding,
     Reflection,
@@ -25,7 +26,6 @@ from augury.symmetry import (
 
 SIMULATED = 400
 """Random steps that the simulator is asked for."""
-SIMULATED_TOLERANCE = 1e-6
 TURN = 0.5
 """The angle by which the simulator is asked to turn the robot."""
 
