@@ -1,4 +1,4 @@
-"""The command line: `augury train`, `verify`, `symmetry`, `show`, `report`, `list`."""
+"""The command line: `augury train`, `evaluate`, `verify`, `symmetry`, `show`, `report`, `list`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,16 @@ from augury.agents import ALGORITHMS
 from augury.augmentations import CATALOGUE
 from augury.envs import ENVIRONMENTS, Locomotion, robots
 from augury.errors import UserError, unknown_name
-from augury.fleet import Arm, Interrupted, Result, checkpoint, results, train_fleet, use_all_cores
+from augury.fleet import (
+    Arm,
+    Interrupted,
+    Result,
+    checkpoint,
+    load_policies,
+    results,
+    train_fleet,
+    use_all_cores,
+)
 from augury.fleet.files import PARTIAL
 from augury.fleet.progress import Display
 from augury.report import tables
@@ -41,8 +50,8 @@ console = Console()
 class Train(Arm):
     """Train a fleet of agents, with or without augmentation.
 
-    The defaults shown are Goal2D's. Locomotion has its own: 256x256 networks, batches of 256, one update per
-    step, a million steps; run.json says what was used.
+    The defaults shown are Goal2D's. Locomotion and manipulation have their own, the paper's; run.json says
+    what was used.
 
     Example: augury train goal2d --augmentation goal2d/translate --ratio 4 --agents 20 --out runs/translate
     """
@@ -80,6 +89,45 @@ class Train(Arm):
             path.unlink(missing_ok=True)
         _print_table([result])
         print(f"results in {folder}")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Let the agents of a finished run play, without exploration: where they were trained, or elsewhere.
+
+    Example: augury evaluate runs/goal2d-quadrant-td3 --environment goal2d --episodes 200
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """A finished run's folder."""
+    environment: str | None = None
+    """Where to play; where they were trained, if not said."""
+    episodes: int = 80
+    """Episodes of each agent."""
+    seed: int = 0
+    """Seed of how episodes start."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        policies = load_policies(self.folder)
+        with Console(stderr=True).status("playing"):
+            played = policies.play(self.environment, self.episodes, self.seed)
+        rows = list(zip(policies.seeds, *(values.tolist() for values in played), strict=True))
+        middle = [float(report.interquartile_mean(values)) for values in played]
+        where = self.environment or policies.environment
+        if self.json:
+            agents = [{"seed": seed, **_rounded(success, returns)} for seed, success, returns in rows]
+            said = {"environment": where, "trained_on": policies.environment, "episodes": self.episodes}
+            print(json.dumps({**said, "agents": agents, "iqm": _rounded(*middle)}, indent=2))
+            return
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for heading in ("seed", "success", "return"):
+            table.add_column(heading, justify="right")
+        for name, success, returns in (*rows, ("IQM", *middle)):
+            table.add_row(str(name), f"{success:.2f}", f"{returns:,.2f}")
+        console.print(table)
+        print(f"{self.episodes} episodes of each agent on {where}, trained on {policies.environment}")
 
 
 @dataclass(frozen=True)
@@ -219,6 +267,8 @@ class Show:
 
     augmentation: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AUGMENTATION")]
     """Name of an augmentation, parameters in brackets (see `augury list`)."""
+    environment: str | None = None
+    """Where its transitions are from; by default the augmentation's own. Relabellings have several."""
     out: Path | None = None
     """The PNG to write; by default named after the augmentation."""
     seed: int = 0
@@ -226,7 +276,7 @@ class Show:
 
     def run(self) -> None:
         path = self.out or Path(re.sub(r"[^a-z0-9.]+", "-", self.augmentation).strip("-") + ".png")
-        report.draw_augmentation(self.augmentation, path, seed=self.seed)
+        report.draw_augmentation(self.augmentation, path, self.environment, seed=self.seed)
         print(f"picture in {path}")
 
 
@@ -264,6 +314,7 @@ class List:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "train": Train,
+    "evaluate": Evaluate,
     "verify": Verify,
     "symmetry": Symmetry,
     "show": Show,
@@ -394,6 +445,12 @@ def _number(values: np.ndarray[Any, Any]) -> float | None:
     return None if np.isnan(mean) else round(mean, 5)
 
 
+def _rounded(success: float, returns: float) -> dict[str, float | None]:
+    """What came of episodes, for JSON, which has no NaN: a diverged agent's return."""
+    scores = {"success": success, "returns": returns}
+    return {name: None if np.isnan(value) else round(value, 4) for name, value in scores.items()}
+
+
 def _print_table(found: list[Result]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("arm", no_wrap=True)
@@ -428,6 +485,8 @@ def _slug(arm: Arm) -> str:
         parts += [str(arm.augmentation).split("/")[-1], f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]
     if arm.policy_data > 1:
         parts.append(f"x{arm.policy_data}")
+    if arm.environments > 1:
+        parts.append(f"k{arm.environments}")
     return re.sub(r"[^a-z0-9.]+", "-", "-".join(parts).lower()).strip("-")
 
 

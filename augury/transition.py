@@ -11,6 +11,19 @@ Key = jax.Array
 Observation = Any  # an array, or a dict of arrays: JAX treats both as pytrees
 
 
+def seen(observation: Observation) -> Any:
+    """What a policy sees of an observation, NumPy's or JAX's, as one vector or as rows of vectors.
+
+    Of a goal observation that is `observation`, then `desired_goal`: what was achieved so far is part of
+    `observation` already. Of any other dict it is all entries, in the order of their names.
+    """
+    if isinstance(observation, dict) and "desired_goal" in observation:
+        parts = [observation["observation"], observation["desired_goal"]]
+    else:
+        parts = jax.tree.leaves(observation)
+    return parts[0] if len(parts) == 1 else parts[0].__array_namespace__().concatenate(parts, -1)
+
+
 class Transition(NamedTuple):
     """What one environment step showed; every field may carry leading batch axes."""
 

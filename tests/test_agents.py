@@ -103,7 +103,7 @@ def test_the_policy_climbs_to_the_best_action(algorithm):
         updates=3_000,
     )
     states = jnp.linspace(-0.9, 0.9, 7)[:, None]
-    np.testing.assert_allclose(algorithm.act(learner, states), states / 2, atol=0.12)
+    np.testing.assert_allclose(algorithm.act(learner.actor, states), states / 2, atol=0.12)
 
 
 def test_rows_count_with_their_weight(algorithm):

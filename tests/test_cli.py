@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from augury.cli import main
-from augury.fleet import Arm, checkpoint, results
+from augury.fleet import Arm, checkpoint, load_policies, results
 
 # Big enough that a run takes seconds, small enough that it compiles fast.
 RUN = shlex.split(
@@ -68,7 +68,11 @@ def finished(tmp_path_factory) -> Path:
 
 
 def test_a_run_leaves_its_record_and_its_evaluations(finished):
-    assert sorted(path.name for path in finished.iterdir()) == ["evaluations.npz", "run.json"]
+    assert sorted(path.name for path in finished.iterdir()) == [
+        "evaluations.npz",
+        "policies.safetensors",
+        "run.json",
+    ]
     record = json.loads((finished / "run.json").read_text())
     assert record["asked"]["augmentation"] == "goal2d/translate"
     assert record["asked"]["ratio"] == 0.5
@@ -239,6 +243,7 @@ def test_a_checkpoint_fits_another_number_of_cores(finished, tmp_path):
         ("trian goal2d", "unknown command 'trian': did you mean 'train'?"),
         ("show goal2d/rotat", "did you mean 'goal2d/rotate'?"),
         ("report nowhere", "no folder nowhere"),
+        ("evaluate nowhere", "cannot read nowhere/run.json: No such file or directory"),
         ("report .", "no finished run in ."),
     ],
 )
@@ -266,6 +271,26 @@ def test_show_writes_a_picture(tmp_path, capsys):
     assert (tmp_path / "rotate.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_evaluate_lets_the_agents_of_a_run_play(finished, capsys):
+    arguments = ["evaluate", str(finished), "--environment", "goal2d-quadrant", "--episodes", "40"]
+    main(arguments)
+    heading, *rows, said = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["seed", "success", "return"]
+    assert [row.split()[0] for row in rows] == ["0", "1", "2", "IQM"]
+    assert said == "40 episodes of each agent on goal2d-quadrant, trained on goal2d"
+    main([*arguments, "--json"])
+    first = json.loads(capsys.readouterr().out)
+    assert [f"{agent['success']:.2f}" for agent in first["agents"]] == [row.split()[1] for row in rows[:3]]
+    main([*arguments, "--json", "--seed", "1"])
+    assert json.loads(capsys.readouterr().out)["agents"] != first["agents"]
+
+    rows = np.random.default_rng(0).uniform(-1, 1, (500, 4))
+    actions = np.concatenate([load_policies(finished).act(agent, rows) for agent in range(3)])
+    assert (actions >= 0).all()  # in the environment's units
+    assert (actions <= [1, 2 * np.pi]).all()
+    assert actions[:, 1].max() > np.pi
+
+
 def test_report_prints_a_table_and_draws_curves(finished, capsys, tmp_path):
     folder = tmp_path / "study"
     for name in ("a", "b"):
@@ -289,7 +314,7 @@ def test_damaged_results_are_named(finished, tmp_path, capsys, name):
     assert f"{name} is damaged" in refused(capsys, "report", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["train", "report", "show", "list"])
+@pytest.mark.parametrize("name", ["train", "evaluate", "report", "show", "list"])
 def test_help_has_an_example(name, capsys):
     with pytest.raises(SystemExit) as leaving:
         main([name, "--help"])

@@ -155,6 +155,21 @@ def test_policy_data_multiplies_transitions_batch_and_buffer_but_not_updates():
     assert (more["coverage"][:, -1] > 1.5 * plain["coverage"][:, -1]).all()
 
 
+def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
+    arm = replace(TRANSLATE, collect=16, updates=2, environments=4, policy_data=2, ratio=2, buffer_size=512)
+    replay: Replay = arm.resolved().program().replay
+    assert (replay.environments, replay.batch_size, replay.capacity) == (8, 32, 128)
+    alone, several = (train([each])[0].evaluations for each in (TRANSLATE, arm))
+    np.testing.assert_array_equal(several["steps"], alone["steps"])
+    np.testing.assert_array_equal(several["updates"], alone["updates"])
+    np.testing.assert_array_equal(several["transitions"], 2 * alone["steps"])
+    np.testing.assert_allclose(several["replay_ratio"][:, 1:], 0.125 / 2)
+    np.testing.assert_allclose(several["augmented_replay_ratio"][:, 1:], 0.125 / 2 / 2)
+    crowd = learned(arm)
+    assert_same(crowd, learned(replace(arm, storage="eager")))
+    assert_same(member(crowd, 1), learned(replace(arm, agents=1, seed=1)))
+
+
 def test_training_on_a_quadrant_is_evaluated_everywhere():
     arm = replace(SMALL, environment="goal2d-quadrant", evaluation_environment="goal2d").resolved()
     program = arm.program()

@@ -323,10 +323,10 @@ def test_evaluation_plays_whole_episodes_without_exploration():
         engine = Homing().vector(3, autoreset=False)
         rows = [np.random.SeedSequence(seed, spawn_key=(1, 96, row)) for row in range(3)]
         observation, _ = engine.reset(seed=[int(row.generate_state(1, np.uint64)[0] >> 1) for row in rows])
-        learner = jax.tree.map(lambda leaf, i=seed: leaf[i], agents.learner)
+        actor = jax.tree.map(lambda leaf, i=seed: leaf[i], agents.learner.actor)
         total = 0
         for _ in range(Homing.horizon):
-            action = fleet.program.algorithm.act(learner, observation.astype(np.float32))
+            action = fleet.program.algorithm.act(actor, observation.astype(np.float32))
             observation, reward, *_ = engine.step(np.asarray(action))
             total += reward.mean()
         by_hand.append(total)

@@ -9,6 +9,8 @@ import pytest
 
 from augury import Transition
 from augury.augmentations import augmentation
+from augury.augmentations.base import static
+from augury.augmentations.goals import LATER_GOALS
 from augury.grid import Grid
 from augury.replay import Layout, Replay, survey
 from augury.transition import Array, Key
@@ -65,13 +67,13 @@ def replay(environments=2, capacity=32, batch_size=16, **options) -> Replay:
     return Replay(layout, environments, capacity, batch_size, **options)
 
 
-def filled(replay: Replay, writes: int, ratio: float = 1.0, function=None):
+def filled(replay: Replay, writes: int, ratio: float = 1.0, function=None, make=numbered):
     """Buffers after some writes, and how many transitions each environment has added."""
     add = jax.jit(replay.add)
     buffers, added = replay.init(jax.random.key(7)), 0
     for _ in range(writes):
         environment = jnp.arange(replay.environments)[:, None]
-        new = jax.vmap(jax.vmap(numbered))(
+        new = jax.vmap(jax.vmap(make))(
             jnp.broadcast_to(environment, (replay.environments, LENGTH)),
             jnp.broadcast_to(added + jnp.arange(LENGTH), (replay.environments, LENGTH)),
         )
@@ -277,3 +279,137 @@ def test_the_grid_fits_the_number_of_dimensions(dimensions, groups, bins):
 def test_a_grid_without_bounds_is_refused():
     with pytest.raises(ValueError, match="finite bounds"):
         Grid.over(([-np.inf], [np.inf]))
+
+
+# Hindsight.
+LENGTHS = np.array([11, 3, 5])  # of every environment's episodes
+
+
+@augmentation
+class Look:
+    """Keeps the transition's number as its reward and shows what it was shown: goals, and its own dice."""
+
+    names: tuple[str, ...] = static(default=LATER_GOALS)
+
+    @property
+    def needs(self):
+        return self.names
+
+    def __call__(self, key: Key, transition: Transition) -> Transition:
+        shown = [transition.extras[name][0] for name in self.names]
+        dice = jax.random.randint(key, (), 0, 1000).astype(jnp.float32)
+        return transition._replace(action=jnp.stack([*shown, dice]))
+
+
+def reaching(environment: Array, number: Array) -> Transition:
+    """What a transition achieves is its own number; episodes end as `LENGTHS` says, in either way."""
+    code = (1000 * environment + number).astype(jnp.float32)
+    observation = {"observation": code[None], "achieved_goal": code[None] - 0.5, "desired_goal": jnp.ones(1)}
+    last = (number + 1) % jnp.asarray(LENGTHS)[environment] == 0
+    return Transition(
+        observation=observation,
+        action=jnp.zeros(3),
+        reward=code,
+        next_observation={**observation, "achieved_goal": code[None]},
+        terminated=last & (number % 2 == 0),
+        truncated=last & (number % 2 == 1),
+        extras={"x": code},
+    )
+
+
+def hindsight_replay(environments=3, capacity=48, later=LATER_GOALS, **options) -> Replay:
+    layout = Layout.of(reaching(jnp.int32(0), jnp.int32(0)))
+    return Replay(layout, environments, capacity, batch_size=16, update_ratio=4.0, later=later, **options)
+
+
+def finished(writes: int, capacity: int = 48, environments: int = 3) -> list[int]:
+    """Codes of the transitions of finished episodes that the rings still hold."""
+    added = writes * LENGTH
+    return [
+        1000 * environment + number
+        for environment, length in enumerate(LENGTHS[:environments])
+        for number in range(max(0, added - capacity), added // length * length)
+    ]
+
+
+def looked(kind: Replay, writes: int, ratio: float, batches: int = 300, seed: int = 0):
+    """Code, future, final and dice of augmented rows that were drawn."""
+    buffers, added = filled(kind, writes, ratio, make=reaching)
+    _, drawn = halves(kind, sample(kind, buffers, added, ratio, Look(), batches, seed))
+    assert drawn.extras.keys() == {"x"}
+    np.testing.assert_array_equal(drawn.extras["x"], drawn.reward)
+    rows = np.concatenate([np.asarray(drawn.reward)[..., None], np.asarray(drawn.action)], -1)
+    return rows.reshape(-1, 4).astype(int)
+
+
+def last_of(code: np.ndarray) -> np.ndarray:
+    """The last transition of the same episode."""
+    length = LENGTHS[code // 1000]
+    return code + length - 1 - code % 1000 % length
+
+
+@pytest.mark.parametrize("writes", [2, 5, 6, 9, 20])  # 6 fill the rings
+def test_copies_that_look_ahead_are_of_finished_episodes_each_equally_often(writes):
+    kind = hindsight_replay()
+    rows = looked(kind, writes, ratio=2, batches=1_000)
+    codes, counts = np.unique(rows[:, 0], return_counts=True)
+    np.testing.assert_array_equal(codes, finished(writes))
+    assert (abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()
+    buffers, added = filled(kind, writes, 2, make=reaching)
+    assert int(kind.augmented_size(buffers, added, jnp.float32(2))) == 2 * len(codes)
+    so_far = sum(writes * LENGTH // LENGTHS * LENGTHS)
+    assert float(kind.augmented_total(buffers, added, jnp.float32(2))) == 2 * so_far
+
+
+def test_copies_are_shown_this_step_or_a_later_one_of_the_episode_each_equally_likely():
+    code, future, final, _ = looked(hindsight_replay(), writes=20, ratio=math.inf, batches=2_000).T
+    np.testing.assert_array_equal(final, last_of(code))
+    assert (code <= future).all()
+    assert (future <= final).all()
+    for remaining in range(11):
+        ahead = (future - code)[final - code == remaining]
+        counts = np.bincount(ahead, minlength=remaining + 1)
+        assert (abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()
+
+
+def test_a_copy_is_shown_the_same_goal_every_time_while_the_ring_turns():
+    kind, seen = hindsight_replay(), {}
+    for writes in range(2, 12):
+        for code, future, _, dice in looked(kind, writes, ratio=3, seed=writes).tolist():
+            seen.setdefault(code, {})[dice] = seen.get(code, {}).get(dice, future)
+            assert seen[code][dice] == future
+    assert np.mean([len(copies) for copies in seen.values()]) == pytest.approx(3, abs=0.05)
+    assert np.mean([len(set(copies.values())) for copies in seen.values()]) > 1.5
+
+
+def test_what_a_copy_is_shown_does_not_tell_what_it_draws():
+    code, future, final, dice = looked(hindsight_replay(), writes=20, ratio=math.inf, batches=2_000).T
+    long = final - code == 9
+    # One of ten steps, and one of a thousand: the same key would draw numbers with the same last digit.
+    assert (dice[long] % 10 == (future - code)[long]).mean() == pytest.approx(0.1, abs=0.05)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 2.5, 1e-6])
+def test_a_fractional_ratio_looks_ahead_in_finished_episodes_too(ratio):
+    kind = hindsight_replay(fractional=True)
+    for writes in (2, 6, 11, 19):  # after the last, what is certain of this turn of the ring is not ready
+        buffers, added = filled(kind, writes, ratio, make=reaching)
+        held, size = finished(writes), int(kind.augmented_size(buffers, added, jnp.float32(ratio)))
+        rows = looked(kind, writes, ratio)
+        assert set(rows[:, 0]) <= set(held)
+        assert len(np.unique(rows[:, [0, 3]], axis=0)) == pytest.approx(size, abs=1)
+        assert abs(size - ratio * len(held)) < 3 * math.sqrt(len(held) * (ratio % 1) + 1)
+        assert size > 0
+
+
+def test_nothing_looks_ahead_before_an_episode_has_finished():
+    kind = hindsight_replay(environments=3, capacity=16)
+    buffers = jax.jit(kind.add)(
+        kind.init(jax.random.key(0)),
+        jax.vmap(jax.vmap(reaching))(jnp.full((3, 2), 2), jnp.broadcast_to(jnp.arange(2), (3, 2))),
+        jnp.int32(0),
+        jnp.float32(2),
+        None,
+    )
+    assert int(kind.augmented_size(buffers, jnp.int32(2), jnp.float32(2))) == 0
+    assert float(kind.augmented_total(buffers, jnp.int32(2), jnp.float32(math.inf))) == 0

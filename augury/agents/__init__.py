@@ -1,6 +1,6 @@
 """Algorithms as pure functions: init, act, explore, update."""
 
-from augury.agents.base import ActionScale, Algorithm, Hyperparameters, Learner, Noise
+from augury.agents.base import ActionScale, Algorithm, Hyperparameters, Learner, Noise, Parameters
 from augury.agents.ddpg import DDPG
 from augury.agents.sac import SAC
 from augury.agents.td3 import TD3
@@ -17,4 +17,5 @@ __all__ = [
     "Hyperparameters",
     "Learner",
     "Noise",
+    "Parameters",
 ]

@@ -14,7 +14,7 @@ from augury.replay import Batch
 from augury.transition import Array, Key, Observation
 
 Parameters = Any
-Learner = Any  # an algorithm's whole state: parameters, targets, optimisers
+Learner = Any  # an algorithm's whole state: parameters, targets, optimisers; its `actor` is what acts
 
 
 class Hyperparameters(NamedTuple):
@@ -62,11 +62,11 @@ class Algorithm(Protocol):
 
     def init(self, key: Key, observation: Observation) -> Learner: ...
 
-    def act(self, learner: Learner, observation: Observation) -> Array:
-        """The action without exploration, as evaluated."""
+    def act(self, actor: Parameters, observation: Observation) -> Array:
+        """The action without exploration, as evaluated; `actor` is the learner's."""
 
     def explore(
-        self, noise: Noise, learner: Learner, observation: Observation, hyper: Hyperparameters
+        self, noise: Noise, actor: Parameters, observation: Observation, hyper: Hyperparameters
     ) -> Array:
         """The action taken while collecting experience."""
 

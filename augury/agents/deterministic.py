@@ -65,13 +65,13 @@ class DeterministicActorCritic:
             critic_optimiser=adam_init(critic),
         )
 
-    def act(self, learner: DeterministicLearner, observation: Observation) -> Array:
-        return apply(self.actor, learner.actor, observation)
+    def act(self, actor: Parameters, observation: Observation) -> Array:
+        return apply(self.actor, actor, observation)
 
     def explore(
-        self, noise: Noise, learner: DeterministicLearner, observation: Observation, hyper: Hyperparameters
+        self, noise: Noise, actor: Parameters, observation: Observation, hyper: Hyperparameters
     ) -> Array:
-        return gaussian_exploration(noise, self.act(learner, observation), hyper)
+        return gaussian_exploration(noise, self.act(actor, observation), hyper)
 
 
 def descend_critic(

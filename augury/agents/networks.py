@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from augury.transition import Array, Observation
+from augury.transition import Array, Observation, seen
 
 _INITIAL_WEIGHTS = nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform", in_axis=-1, out_axis=-2)
 """Uniform in ±1/√(inputs), PyTorch's default and so the paper's: larger weights learn Goal2D later."""
@@ -18,12 +17,6 @@ _INITIAL_WEIGHTS = nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform", 
 def apply(network: nn.Module, parameters: Any, *inputs: Any) -> Any:
     """What a network makes of its inputs; Flax's own `apply` cannot say of what type that is."""
     return network.apply(parameters, *inputs)
-
-
-def flat(observation: Observation) -> Array:
-    """A dict observation as one vector, its entries in the order of their names."""
-    leaves = jax.tree.leaves(observation)
-    return leaves[0] if len(leaves) == 1 else jnp.concatenate(leaves, -1)
 
 
 class Perceptron(nn.Module):
@@ -55,7 +48,7 @@ class Actor(nn.Module):
 
     @nn.compact
     def __call__(self, observation: Observation) -> Array:
-        return nn.tanh(Perceptron(self.hidden, self.actions)(flat(observation)))
+        return nn.tanh(Perceptron(self.hidden, self.actions)(seen(observation)))
 
 
 class GaussianActor(nn.Module):
@@ -67,7 +60,7 @@ class GaussianActor(nn.Module):
 
     @nn.compact
     def __call__(self, observation: Observation) -> tuple[Array, Array]:
-        outputs = Perceptron(self.hidden, 2 * self.actions)(flat(observation))
+        outputs = Perceptron(self.hidden, 2 * self.actions)(seen(observation))
         mean, log_std = jnp.split(outputs, 2, -1)
         return mean, jnp.clip(log_std, *self.log_std_range)
 
@@ -88,5 +81,5 @@ class Critics(nn.Module):
             variable_axes={"params": 0},
             split_rngs={"params": True},
         )
-        values: Array = ensemble(self.hidden, 1)(jnp.concatenate([flat(observation), action], -1))
+        values: Array = ensemble(self.hidden, 1)(jnp.concatenate([seen(observation), action], -1))
         return values[..., 0]

@@ -82,13 +82,13 @@ class SAC:
             temperature_optimiser=adam_init(log_temperature),
         )
 
-    def act(self, learner: SoftLearner, observation: Observation) -> Array:
-        return jnp.tanh(apply(self.actor, learner.actor, observation)[0])
+    def act(self, actor: Parameters, observation: Observation) -> Array:
+        return jnp.tanh(apply(self.actor, actor, observation)[0])
 
     def explore(
-        self, noise: Noise, learner: SoftLearner, observation: Observation, hyper: Hyperparameters
+        self, noise: Noise, actor: Parameters, observation: Observation, hyper: Hyperparameters
     ) -> Array:
-        action, _ = self.sample(noise.policy, learner.actor, observation)
+        action, _ = self.sample(noise.policy, actor, observation)
         return gaussian_exploration(noise, action, hyper)
 
     def sample(self, noise: Array, actor: Parameters, observation: Observation) -> tuple[Array, Array]:

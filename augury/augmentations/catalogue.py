@@ -8,8 +8,10 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, NamedTuple
 
-from augury.augmentations import goal2d, symmetry
+from augury.augmentations import goal2d, panda, symmetry
 from augury.augmentations.base import Augmentation
+from augury.augmentations.goals import LATER_GOALS
+from augury.envs.goals import GOAL_TASKS, GoalTask, task_of
 from augury.envs.locomotion import TASKS
 from augury.errors import UserError, unknown_name
 
@@ -20,17 +22,32 @@ class Entry(NamedTuple):
     name: str
     make: Callable[..., Augmentation]
     environment: str
+    """The one it is for, or a family of them: panda-*."""
     summary: str
     needs: tuple[str, ...] = ()
     """The extras it reads from a transition."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(signature(self.make).parameters)
+        return tuple(name for name in signature(self.make).parameters if name != "task")
+
+    @property
+    def takes_task(self) -> bool:
+        """Whether it is another function for every task of its family."""
+        return "task" in signature(self.make).parameters
+
+    @property
+    def home(self) -> str:
+        """Where it belongs, for those that ask without naming an environment."""
+        if self.takes_task:
+            choices = ", ".join(f"panda-{name}" for name in GOAL_TASKS)
+            raise UserError(f"{self.name} is for several environments: choose one of {choices}")
+        return self.environment
 
     def require(self, environment: str) -> None:
         """Refuse an environment that is neither its own nor a variant, named after what it varies."""
-        if not f"{environment}-".startswith(f"{self.environment}-"):
+        variant = f"{environment}-".startswith(f"{self.environment}-")
+        if not (task_of(environment) if self.takes_task else variant):
             raise UserError(f"augmentation '{self.name}' is for {self.environment}, not for {environment}")
 
     @property
@@ -40,6 +57,25 @@ class Entry(NamedTuple):
 
 def _goal2d(name: str, make: type[Augmentation]) -> Entry:
     return Entry(f"goal2d/{name}", make, "goal2d", (make.__doc__ or "").split("\n")[0])
+
+
+def _panda(name: str, make: Callable[..., Augmentation], needs: tuple[str, ...] = ()) -> Entry:
+    return Entry(f"panda/{name}", make, "panda-*", (make.__doc__ or "").split("\n")[0], needs)
+
+
+def _from_the_quadrant(task: GoalTask) -> Augmentation:
+    """Put the goal where the task's quadrant might have put it."""
+    return panda.TranslateGoal(task.quadrant)
+
+
+def _hindsight(task: GoalTask) -> Augmentation:
+    """Pretend that a goal achieved by this step or a later one was desired (HER)."""
+    return panda.hindsight(task, "future")
+
+
+def _hindsight_final(task: GoalTask) -> Augmentation:
+    """Pretend that the goal achieved at the episode's end was desired (HER)."""
+    return panda.hindsight(task, "final")
 
 
 def _reflect(robot: str, does: str, needs: tuple[str, ...] = ()) -> Entry:
@@ -64,6 +100,11 @@ CATALOGUE: dict[str, Entry] = {
         _goal2d("translate", goal2d.Translate),
         _goal2d("rotate", goal2d.Rotate),
         _goal2d("translate-proximal", goal2d.TranslateProximal),
+        _panda("translate-goal", panda.TranslateGoal),
+        _panda("translate-goal-quadrant", _from_the_quadrant),
+        _panda("translate-goal-proximal", panda.TranslateGoalProximal),
+        _panda("hindsight", _hindsight, LATER_GOALS[:1]),
+        _panda("hindsight-final", _hindsight_final, LATER_GOALS[1:]),
         _reflect("swimmer", "Mirror left and right."),
         _reflect("walker2d", "Mirror left and right: exchange the legs."),
         _reflect("ant", "Mirror front and back: forward becomes backward.", symmetry.VELOCITY[:1]),
@@ -74,9 +115,14 @@ CATALOGUE: dict[str, Entry] = {
 }
 
 
-def make(text: str, **parameters: Any) -> Augmentation:
-    """Build an augmentation from its name: `goal2d/rotate`, `goal2d/translate-proximal(0.1)`, `…(p=0.1)`."""
+def make(text: str, environment: str | None = None, **parameters: Any) -> Augmentation:
+    """Build an augmentation from its name: `goal2d/rotate`, `goal2d/translate-proximal(0.1)`, `…(p=0.1)`.
+
+    One for several tasks takes the environment's name too: `make("panda/translate-goal", "panda-push")`.
+    """
     entry, written = parse(text)
+    if environment is not None:
+        entry.require(environment)
     given = written | parameters
     missing = [name for name in entry.parameters if name not in given]
     if missing:
@@ -84,7 +130,11 @@ def make(text: str, **parameters: Any) -> Augmentation:
     surplus = [name for name in given if name not in entry.parameters]
     if surplus:
         raise UserError(f"{entry.name} takes no {', '.join(surplus)}: write '{entry.signature}'")
-    return entry.make(**given)
+    if not entry.takes_task:
+        return entry.make(**given)
+    if environment is None:
+        raise UserError(f"{entry.name} needs to know its task: make('{text}', 'panda-push')")
+    return entry.make(task=task_of(environment), **given)
 
 
 def parse(text: str) -> tuple[Entry, dict[str, Any]]:

@@ -55,12 +55,8 @@ class Hindsight:
         terminated = transition.terminated
         if self.compute_terminated is not None:
             terminated = _evaluate(self.compute_terminated, achieved, goal, terminated.dtype)
-        return transition._replace(
-            observation={**transition.observation, "desired_goal": goal},
-            reward=_evaluate(self.compute_reward, achieved, goal, transition.reward.dtype),
-            next_observation={**transition.next_observation, "desired_goal": goal},
-            terminated=terminated,
-        )
+        reward = _evaluate(self.compute_reward, achieved, goal, transition.reward.dtype)
+        return relabelled(transition, goal, reward, terminated)
 
 
 def hindsight(
@@ -70,6 +66,16 @@ def hindsight(
 ) -> Hindsight:
     """Relabel with goals achieved later. The functions may be JAX or NumPy, for one row or for many."""
     return Hindsight(compute_reward, strategy, compute_terminated)
+
+
+def relabelled(transition: Transition, goal: Array, reward: Array, terminated: Array) -> Transition:
+    """The transition as it is with another goal."""
+    return transition._replace(
+        observation={**transition.observation, "desired_goal": goal},
+        reward=reward.astype(transition.reward.dtype),
+        next_observation={**transition.next_observation, "desired_goal": goal},
+        terminated=terminated.astype(transition.terminated.dtype),
+    )
 
 
 def _check_takes_goals(name: str, function: GoalFunction) -> None:

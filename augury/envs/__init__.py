@@ -3,6 +3,8 @@
 from augury.envs.base import Environment, HostEngine, HostEnvironment, JaxEnvironment
 from augury.envs.goal2d import Goal2D
 from augury.envs.locomotion import ANT, HUMANOID, TASKS, Locomotion
+from augury.envs.panda import PANDA_TASKS, PandaTask
+from augury.envs.panda_gym import REFERENCES, PandaGym
 from augury.envs.vector import VectorEnvironment
 from augury.errors import unknown_name
 
@@ -12,6 +14,8 @@ _ALL: tuple[JaxEnvironment | HostEnvironment, ...] = (
     Goal2D(goals="quadrant"),
     *TASKS.values(),
     *_PAPER,
+    *PANDA_TASKS.values(),
+    *REFERENCES,
 )
 ENVIRONMENTS = {environment.name: environment for environment in _ALL}
 """Environments by name."""
@@ -32,6 +36,8 @@ __all__ = [
     "HostEnvironment",
     "JaxEnvironment",
     "Locomotion",
+    "PandaGym",
+    "PandaTask",
     "VectorEnvironment",
     "make",
 ]

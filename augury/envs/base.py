@@ -11,6 +11,7 @@ import numpy.typing as npt
 from augury.transition import Array, Key, Observation, Transition
 
 Measure = Literal["success", "returns"]
+Bounds = Any  # an array of float32, or a dict of them: as an observation is
 State = Any  # whatever pytree the environment carries from step to step
 
 
@@ -37,11 +38,11 @@ class Environment(Protocol):
         """Named numbers beyond the observation that its transitions can carry."""
 
     @property
-    def observation_low(self) -> npt.NDArray[np.float32]:
+    def observation_low(self) -> Bounds:
         """Finite bounds, between which coverage is measured."""
 
     @property
-    def observation_high(self) -> npt.NDArray[np.float32]: ...
+    def observation_high(self) -> Bounds: ...
 
     @property
     def action_low(self) -> npt.NDArray[np.float32]: ...
@@ -67,7 +68,10 @@ class JaxEnvironment(Environment, Protocol):
 
 
 class HostEngine(Protocol):
-    """Many copies of a task on the host: a Gymnasium vector environment that can be saved and restored."""
+    """Many copies of a task on the host: a Gymnasium vector environment that can be saved and restored.
+
+    Observations are arrays, rows first, or dicts of them; so is `infos["final_obs"]`, with all rows.
+    """
 
     num_envs: int
 

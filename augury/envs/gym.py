@@ -13,10 +13,11 @@ from gymnasium.spaces import Box
 
 from augury.envs import goal2d
 from augury.envs.locomotion import TASKS
-from augury.envs.physics import Rows
+from augury.envs.panda import PANDA_TASKS, PandaTask
+from augury.envs.panda_model import camera
 from augury.envs.rendering import Camera, Image
 from augury.envs.robots import Variant
-from augury.envs.vector import VectorEnvironment
+from augury.envs.vector import Observation, Task, VectorEnvironment
 
 PIXELS = 256
 _BACKGROUND, _WALL, _GOAL, _AGENT = (250, 250, 250), (200, 200, 200), (44, 160, 44), (31, 119, 180)
@@ -39,6 +40,13 @@ def register() -> None:
             entry_point="augury.envs.gym:MujocoEnv",
             max_episode_steps=task.horizon,
             kwargs={"robot": robot},
+        )
+    for name, panda in PANDA_TASKS.items():
+        gymnasium.register(
+            id=f"augury/{name.title().replace('-', '')}-v0",
+            entry_point="augury.envs.gym:PandaEnv",
+            max_episode_steps=panda.horizon,
+            kwargs={"task": name},
         )
 
 
@@ -95,35 +103,54 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
         return image
 
 
-class MujocoEnv(gymnasium.Env[Any, Any]):
+class EngineEnv(gymnasium.Env[Any, Any]):
     """One environment of the vector engine, as SB3 and other libraries want it."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 
-    def __init__(self, robot: str, render_mode: str | None = None, variant: Variant = "corrected") -> None:
-        self.task = TASKS[robot].variant(variant)
-        self.metadata = {**self.metadata, "render_fps": round(1 / self.task.seconds)}
+    def __init__(self, task: Task, seconds: float, render_mode: str | None) -> None:
+        self.metadata = {**self.metadata, "render_fps": round(1 / seconds)}
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
-        self.observation_space, self.action_space = self.task.observation_space, self.task.action_space
+        self.observation_space, self.action_space = task.observation_space, task.action_space
         # Without a horizon: Gymnasium's TimeLimit has it.
-        self.engine = VectorEnvironment(self.task, 1, autoreset=False, horizon=math.inf)
+        self.engine = VectorEnvironment(task, 1, autoreset=False, horizon=math.inf)
         self._camera: Camera | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Rows, dict[str, Any]]:
-        """Start an episode; `options={"observation": …}` starts it there."""
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode."""
         super().reset(seed=seed)
         observation, _ = self.engine.reset(seed=[seed])
+        return _first(observation), {}
+
+    def step(self, action: Vector) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, infos = self.engine.step(np.asarray(action)[None])
+        extras = {name: values[0].item() for name, values in infos.items() if not name.startswith("_")}
+        return _first(observation), float(reward[0]), bool(terminated[0]), bool(truncated[0]), extras
+
+    def close(self) -> None:
+        self.engine.close()
+        if self._camera is not None:
+            self._camera.close()
+
+
+class MujocoEnv(EngineEnv):
+    """A robot that runs or swims."""
+
+    def __init__(self, robot: str, render_mode: str | None = None, variant: Variant = "corrected") -> None:
+        self.task = TASKS[robot].variant(variant)
+        super().__init__(self.task, self.task.seconds, render_mode)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode; `options={"observation": …}` starts it there."""
+        observation, infos = super().reset(seed=seed)
         if options is not None and "observation" in options:
             self.restore(options["observation"])
-            observation = np.asarray(options["observation"], np.float64)[None]
-        return observation[0], {}
-
-    def step(self, action: Vector) -> tuple[Rows, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, infos = self.engine.step(np.asarray(action)[None])
-        extras = {name: float(infos[name][0]) for name in self.task.extras if name in infos}
-        return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), extras
+            observation = np.asarray(options["observation"], np.float64)
+        return observation, infos
 
     def restore(self, observation: npt.ArrayLike, extras: Mapping[str, Any] | None = None) -> None:
         """Put the robot where it looks like this."""
@@ -136,10 +163,43 @@ class MujocoEnv(gymnasium.Env[Any, Any]):
         self._camera = self._camera or Camera(self.task.model)
         return self._camera.picture(self.engine.moment.qpos[0], view="track")
 
-    def close(self) -> None:
-        self.engine.close()
-        if self._camera is not None:
-            self._camera.close()
+
+class PandaEnv(EngineEnv):
+    """A Panda at its table, with a goal: what hindsight asks of such an environment is there too."""
+
+    def __init__(self, task: str, render_mode: str | None = None) -> None:
+        self.task: PandaTask = PANDA_TASKS[task]
+        super().__init__(self.task, self.task.seconds, render_mode)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode."""
+        observation, _ = super().reset(seed=seed)
+        reached = self.compute_terminated(observation["achieved_goal"], observation["desired_goal"])
+        return observation, {"is_success": bool(reached)}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
+        """0 at the goal and -1 elsewhere, of one or of each of many."""
+        return self.task.goals.reward(achieved_goal, desired_goal)
+
+    def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
+        """Whether the goal is reached, by one or by each of many."""
+        return self.task.goals.succeeded(achieved_goal, desired_goal)
+
+    def render(self) -> Image | None:
+        """What a camera beside the table sees; the goal is a shadow of the thing."""
+        if self.render_mode is None:
+            return None
+        self._camera = self._camera or Camera(self.task.scene, 480, 360)
+        now = self.engine.moment
+        return self._camera.picture(now.qpos[0], view=camera(), target=self.task.target(now.goal[0]))
+
+
+def _first(observation: Observation) -> Observation:
+    if isinstance(observation, dict):
+        return {name: rows[0] for name, rows in observation.items()}
+    return observation[0]
 
 
 def _checked_mode(mode: str | None, valid: list[str]) -> str | None:

@@ -27,7 +27,7 @@ from augury.envs import robots, table
 from augury.envs.base import Measure
 from augury.envs.physics import Physics, Rollout, Rows, Stepped
 from augury.envs.table import Quantity
-from augury.envs.vector import Flags, Moment, Outcome, VectorEnvironment
+from augury.envs.vector import Flags, Moment, Outcome, Start, VectorEnvironment
 from augury.transition import Array, Transition
 
 HORIZON = 1_000
@@ -111,12 +111,17 @@ class Locomotion:
             )
         return Rollout(spec, self.substeps, threads)
 
-    def start(self, generator: np.random.Generator) -> tuple[Rows, Rows]:
+    def start(self, generator: np.random.Generator) -> Start:
         model, noise = self.model, self.start_noise
         qpos = model.qpos0 + generator.uniform(-noise, noise, model.nq)
         if self.start_velocity == "normal":
-            return qpos, noise * generator.standard_normal(model.nv)
-        return qpos, generator.uniform(-noise, noise, model.nv)
+            qvel = noise * generator.standard_normal(model.nv)
+        else:
+            qvel = generator.uniform(-noise, noise, model.nv)
+        return Start(qpos, qvel, goal=np.empty(0))
+
+    def control(self, moment: Moment, action: Rows) -> Rows:
+        return action
 
     def observe(self, moment: Moment) -> Rows:
         velocity = moment.qvel
@@ -131,12 +136,13 @@ class Locomotion:
         reward -= self.control_weight * np.einsum("ij,ij->i", action, action)
         return Outcome(reward, ~self._is_healthy(after.qpos), dict(zip(self.extras, velocity.T, strict=True)))
 
-    def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> tuple[Rows, Rows]:
+    def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
         del extras  # the observation says it all, but for where the robot is: that does not matter
         qpos = np.tile(self.model.qpos0, (len(observation), 1))
         positions = self.model.nq - self.hidden_positions
         qpos[:, self.hidden_positions :] = observation[:, :positions]
-        return qpos, observation[:, positions : positions + self.model.nv]
+        qvel = observation[:, positions : positions + self.model.nv]
+        return Start(qpos, qvel, goal=np.empty((len(qpos), 0)))
 
     @property
     def mirror_normal(self) -> Literal["x", "y"]:

@@ -132,7 +132,10 @@ class Rollout:
         states: Rows,
         readings: Rows | None,
     ) -> None:
-        """Let the threads advance every row; a single one is not worth waking them."""
+        """Let the threads advance every row; a single one is not worth waking them.
+
+        They take few at a time, so that all finish together; but readings take less time than fetching them.
+        """
         count = len(rows)
         pool, data = (self._pool, data) if count > 1 else (self._here, data[:1])
         pool.rollout(
@@ -144,8 +147,7 @@ class Rollout:
             state=states,
             sensordata=readings,
             skip_checks=True,
-            # Few at a time, so that all threads finish together.
-            chunk_size=2 if count >= 4 * len(data) else 1,
+            chunk_size=-(-count // len(data)) if readings is not None else 2 if count >= 4 * len(data) else 1,
         )
 
 

@@ -9,6 +9,8 @@ import mujoco
 import numpy as np
 
 from augury.envs.locomotion import Locomotion
+from augury.envs.panda import PandaTask
+from augury.envs.panda_gym import PandaGym
 from augury.envs.table import Quantity, positions, velocities
 from augury.errors import UserError
 
@@ -36,7 +38,7 @@ def unwrapped(env: Any) -> Any:
             "restore(observation, extras)"
         )
     task = getattr(env, "task", None)
-    return task if isinstance(task, Locomotion) else env
+    return task if isinstance(task, Locomotion | PandaTask | PandaGym) else env
 
 
 def is_mujoco(env: Any) -> bool:

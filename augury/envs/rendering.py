@@ -39,9 +39,16 @@ class Camera:
                 f"no picture without OpenGL ({error}): {_HOW_TO_GET_GL}".replace("\n", " ")
             ) from error
 
-    def picture(self, qpos: npt.ArrayLike, view: Any = -1) -> Image:
-        """The model in a pose, seen by a camera: one of its own by name, or a `mujoco.MjvCamera`."""
+    def picture(
+        self, qpos: npt.ArrayLike, view: Any = -1, target: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
+    ) -> Image:
+        """The model in a pose, seen by a camera: one of its own by name, or a `mujoco.MjvCamera`.
+
+        `target` is place and quaternion of the model's movable body, where it has one.
+        """
         self._data.qpos[:] = qpos
+        if target is not None:
+            self._data.mocap_pos[0], self._data.mocap_quat[0] = target
         mujoco.mj_forward(self._model, self._data)
         self._renderer.update_scene(self._data, camera=view)
         return self._renderer.render()

@@ -2,7 +2,19 @@
 
 from augury.fleet.arm import Arm
 from augury.fleet.devices import use_all_cores
+from augury.fleet.policies import Played, Policies, load_policies
 from augury.fleet.results import Result
 from augury.fleet.training import Interrupted, Progress, train, train_fleet
 
-__all__ = ["Arm", "Interrupted", "Progress", "Result", "train", "train_fleet", "use_all_cores"]
+__all__ = [
+    "Arm",
+    "Interrupted",
+    "Played",
+    "Policies",
+    "Progress",
+    "Result",
+    "load_policies",
+    "train",
+    "train_fleet",
+    "use_all_cores",
+]

@@ -16,15 +16,16 @@ from augury import augmentations, envs
 from augury.agents import ALGORITHMS, Hyperparameters
 from augury.augmentations import Augmentation
 from augury.augmentations.base import as_pytree, needs_of
+from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
 from augury.errors import UserError, unknown_name
 from augury.fleet.defaults import unless_said, with_own_defaults
 from augury.fleet.host_program import HostProgram
 from augury.fleet.jax_program import JaxProgram
-from augury.fleet.program import Settings
+from augury.fleet.program import Settings, blank_observation
 from augury.grid import Grid
 from augury.replay import Layout, Replay
-from augury.transition import Transition
+from augury.transition import Transition, seen
 
 Storage = Literal["lazy", "eager"]
 
@@ -50,7 +51,9 @@ class Arm:
     update_ratio: float | None = None
     """α, augmented per observed transition in an update batch; a fraction too. 1 with an augmentation."""
     policy_data: int = 1
-    """xN policy data: N environments per agent, batch and buffer N times as large."""
+    """xN policy data: N times the environments, batch and buffer; steps are counted as without."""
+    environments: int = unless_said(1)
+    """Environments of each agent; the ratios stay as they are, k environments make k times the updates."""
     storage: Storage = "lazy"
     """Recompute augmented transitions when sampled (lazy), or store them (eager): the same batches."""
     agents: int = 10
@@ -58,13 +61,13 @@ class Arm:
     seed: int = 0
     """Seed of the first agent."""
     steps: int = unless_said(200_000)
-    """Steps in each of an agent's environments."""
+    """Steps of an agent in all its environments."""
     random_steps: int = unless_said(10_000)
     """Steps with uniform actions before the first update."""
     collect: int = unless_said(64)
-    """Steps between updates."""
+    """Steps in each environment between updates."""
     updates: int = unless_said(32)
-    """Updates after every `collect` steps."""
+    """Updates after every `collect` steps, for each environment."""
     batch_size: int = unless_said(128)
     """Observed transitions in an update batch."""
     buffer_size: int = unless_said(1_000_000)
@@ -130,7 +133,7 @@ class Arm:
         if self.ratio == 0 or self.augmentation is None:
             return None
         if isinstance(self.augmentation, str):
-            return augmentations.make(self.augmentation)
+            return augmentations.make(self.augmentation, self.environment)
         return as_pytree(self.augmentation)
 
     def program(self) -> JaxProgram | HostProgram:
@@ -140,7 +143,8 @@ class Arm:
         environment: Any = envs.make(self.environment)
         function = self.function()
         augmented = function is not None
-        extras = needs_of(function) if function is not None else ()
+        needs = needs_of(function) if function is not None else ()
+        extras = tuple(name for name in needs if name not in LATER_GOALS)
         kind: Any = partial(HostProgram, extras=extras) if runs_on_host(environment) else JaxProgram
         program: JaxProgram | HostProgram = kind(
             environment=environment,
@@ -148,19 +152,21 @@ class Arm:
             algorithm=ALGORITHMS[self.algorithm](actions=len(environment.action_low), hidden=self.hidden),
             replay=Replay(
                 layout=Layout.of(_example(environment, extras)),
-                environments=self.policy_data,
-                capacity=self.collect * math.ceil(min(self.buffer_size, self.steps) / self.collect),
+                environments=self.policy_data * self.environments,
+                capacity=self.collect * math.ceil(min(self.buffer_size, self.steps) / self.round_steps),
                 batch_size=self.batch_size * self.policy_data,
                 update_ratio=self.update_ratio if augmented else 0.0,
                 copies=math.ceil(self.ratio) if augmented and self.storage == "eager" else 0,
                 fractional=augmented and not math.isinf(self.ratio) and self.ratio % 1 > 0,
+                later=tuple(name for name in LATER_GOALS if name in needs),
             ),
             grid=Grid.over(
-                (environment.observation_low, environment.observation_high),
+                (seen(environment.observation_low), seen(environment.observation_high)),
                 (environment.action_low, environment.action_high),
             ),
+            counted=self.environments,
             collect=self.collect,
-            updates=self.updates,
+            updates=self.updates * self.environments,
             random_steps=self.random_steps,
             evaluation_episodes=self.evaluation_episodes,
         )
@@ -187,20 +193,25 @@ class Arm:
         return list(range(self.seed, self.seed + self.agents))
 
     @property
+    def round_steps(self) -> int:
+        """Steps of an agent in a round."""
+        return self.collect * self.environments
+
+    @property
     def rounds(self) -> int:
-        return math.ceil(self.steps / self.collect)
+        return math.ceil(self.steps / self.round_steps)
 
     @property
     def evaluation_rounds(self) -> list[int]:
         """After which rounds to evaluate: the first to reach each multiple, and the last."""
         due = range(self.evaluate_every, self.steps + 1, self.evaluate_every)
-        return sorted({math.ceil(steps / self.collect) for steps in due} | {self.rounds})
+        return sorted({math.ceil(steps / self.round_steps) for steps in due} | {self.rounds})
 
     def _check_evaluation(self, environment: Environment) -> None:
         """The same agents must be able to act in both environments, which run in the same place."""
         other = envs.make(self.evaluation_environment or self.environment)
         fits = all(
-            len(getattr(environment, name)) == len(getattr(other, name))
+            jax.tree.map(np.shape, getattr(environment, name)) == jax.tree.map(np.shape, getattr(other, name))
             for name in ("observation_low", "action_low")
         )
         if not fits or runs_on_host(environment) != runs_on_host(other):
@@ -210,17 +221,43 @@ class Arm:
         if isinstance(self.augmentation, str):
             augmentations.parse(self.augmentation)[0].require(environment.name)
         function = self.function()
-        if function is not None and (lacking := set(needs_of(function)) - set(environment.extras)):
+        needs = set(needs_of(function)) if function is not None else set()
+        if lacking := needs - set(environment.extras) - set(LATER_GOALS):
             raise UserError(f"{environment.name} does not provide the extras {', '.join(sorted(lacking))}")
+        if needs & set(LATER_GOALS):
+            self._check_hindsight(environment)
         if self.storage == "eager" and self.ratio is not None and math.isinf(self.ratio):
             raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
         kept = min(self.buffer_size, self.steps) * self.policy_data
         if self.ratio is not None and not math.isinf(self.ratio) and self.ratio * kept >= 2**32:
             raise UserError(f"ratio {self.ratio:g} makes more than 2^32 copies: use 'inf'")
 
+    def _check_hindsight(self, environment: Environment) -> None:
+        """Copies look along finished episodes: there must be some whenever an update draws them."""
+        shown = environment.observation_low
+        if not (isinstance(shown, dict) and "achieved_goal" in shown):
+            raise UserError(
+                f"hindsight needs observations that tell achieved goals: not {environment.name}'s"
+            )
+        if self.storage == "eager":
+            raise UserError("storage 'eager' cannot hold copies that look ahead in their episode: use 'lazy'")
+        horizon, collect = environment.horizon, self.collect
+        first = self.round_steps * (math.ceil(horizon / collect) - 1)
+        if self.random_steps < first:
+            raise UserError(
+                f"hindsight draws from finished episodes, which take up to {horizon} steps in each "
+                f"environment: random_steps must be at least {first}, not {self.random_steps}"
+            )
+        kept = 2 * horizon * self.environments
+        if min(self.buffer_size, self.steps) < kept:
+            raise UserError(
+                f"hindsight needs room for two episodes of {horizon} steps in each environment: "
+                f"buffer_size and steps must be at least {kept}"
+            )
+
     def _check_numbers(self) -> None:
         sizes = "agents steps collect updates batch_size buffer_size evaluate_every evaluation_episodes"
-        _require(self, f"{sizes} policy_data", lambda value: value >= 1, "at least 1")
+        _require(self, f"{sizes} policy_data environments", lambda value: value >= 1, "at least 1")
         _require(self, "random_steps", lambda value: value >= 0, "0 or more")
         _require(self, "seed", lambda value: 0 <= value < 2**31, "0 or more, and below 2^31")
         _require(self, "learning_rate", lambda value: 0 < value < math.inf, "above 0")
@@ -234,7 +271,7 @@ class Arm:
         _require(
             self, "update_ratio", lambda value: value is None or _finite_and_not_negative(value), "0 or more"
         )
-        if self.random_steps // self.collect >= self.rounds:
+        if self.random_steps // self.round_steps >= self.rounds:
             raise UserError(f"random_steps {self.random_steps} leave no update in {self.steps} steps")
         if not self.hidden or min(self.hidden) < 1:
             raise UserError(f"hidden must be widths of at least 1, not {self.hidden}")
@@ -260,7 +297,7 @@ def runs_on_host(environment: Environment) -> bool:
 
 def _example(environment: Environment, extras: Sequence[str]) -> Transition:
     """What a transition of the environment looks like, with the extras that are stored."""
-    observation = jnp.zeros_like(environment.observation_low)
+    observation = blank_observation(environment)
     action = jnp.zeros_like(environment.action_low)
     number, no = jnp.float32(0), jnp.zeros((), bool)
     return Transition(observation, action, number, observation, no, no, dict.fromkeys(extras, number))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
+from augury.agents import Parameters
 from augury.fleet.arm import Arm
 from augury.fleet.devices import AGENTS, mesh_for, split_over
 from augury.fleet.program import Agent, Measured, Settings
@@ -76,8 +77,36 @@ class Fleet:
         measured = self._compiled.evaluate(agents, self.settings, jnp.int32(rounds))
         return jax.tree.map(lambda values: np.asarray(values)[: self.agents], measured)
 
+    def actors(self, agents: Agent) -> Parameters:
+        """The parameters of every agent's policy, as NumPy arrays."""
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.agents], agents.learner.actor)
+
+    def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
+        """Share of successes and mean return of every policy, in episodes that start as the seed says."""
+        played = self._compiled.play(self._on_devices(actors), self.settings, jnp.uint32(seed))
+        success, returns = (np.asarray(values)[: self.agents] for values in played)
+        return success, returns
+
     def close(self) -> None:
         """Let go of what is not memory."""
+
+    def _on_devices(self, actors: Parameters) -> Parameters:
+        """Policies dealt out like their agents, surplus ones too."""
+        every = np.minimum(np.arange(self.agents + self.surplus), self.agents - 1)
+        return jax.device_put(jax.tree.map(lambda leaf: leaf[every], actors), self.sharding)
+
+    @property
+    def parts(self) -> Sequence[Fleet]:
+        """The fleets that it is made of: itself alone."""
+        return (self,)
+
+    def split(self, agents: Any) -> Sequence[Any]:
+        """The agents of each part."""
+        return (agents,)
+
+    def joined(self, agents: Sequence[Any]) -> Any:
+        """The same back."""
+        return agents[0]
 
     @property
     def traces(self) -> int:
@@ -102,6 +131,7 @@ class Compiled:
         self.init = spread(each(program.init), mesh, own=1)
         self.advance = spread(each(rounds, 2), mesh, own=2, common=2, donate_argnums=0)
         self.evaluate = spread(each(program.evaluate, 1), mesh, own=2, common=1)
+        self.play = spread(each(program.play, 1), mesh, own=2, common=1)
 
 
 @lru_cache(maxsize=8)

@@ -4,6 +4,8 @@ The engine is a tool: its state goes with the agents, so a fleet holds no traini
 
 The seed of an engine's row follows from (agent's seed, row), and in an evaluation from (agent's seed, rounds,
 row). So what an agent meets depends neither on the fleet around it nor on how often it is evaluated.
+
+A step is one call of the engine and one of the compiled program, which returns before the devices are done.
 """
 
 from __future__ import annotations
@@ -17,17 +19,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from augury.agents import Learner
+from augury.agents import Parameters
 from augury.envs.base import HostEngine
 from augury.fleet.arm import Arm
 from augury.fleet.fleet import Fleet, is_cpu, spread
 from augury.fleet.host_program import HostProgram
 from augury.fleet.program import Agent, Measured, Settings
+from augury.fleet.rows import Rows, Sheet, write
 from augury.transition import Array, Transition
 
-Rows = Any  # a NumPy array; transitions and measurements are annotated for JAX's
 _ENGINE = "engine."
-_TRAINING, _EVALUATION = 0, 1
+_TRAINING, _EVALUATION, _PLAYING = 0, 1, 2
 
 
 class HostFleet(Fleet):
@@ -38,43 +40,48 @@ class HostFleet(Fleet):
     def __init__(self, arms: Sequence[Arm]) -> None:
         super().__init__(arms)
         self._seeds = [seed for arm in arms for seed in arm.seeds]
+        self._width, self._shown_width = self.program.replay.layout.width, self.program.observations.width
+        before = self._shown_width + len(self.program.environment.action_low) + 1
+        self._next_observation = slice(before, before + self._shown_width)
+        """Its columns in the row of a transition: after observation, action and reward."""
 
     def init(self) -> Agent:
         """Agents that have seen the start of their first episodes."""
         agents = super().init()
         seeds = self._row_seeds(_TRAINING, rows=self.program.replay.environments)
-        observation, _ = self._training.reset(seed=seeds)
-        action = self._next_actions(agents.learner, observation, step=0)
+        observation = self._shown(self._training.reset(seed=seeds)[0])
+        action = self._next_actions(agents.learner.actor, observation, step=0)
         return agents._replace(environment=self._outside(observation, action))
 
     def advance(self, agents: Agent, first: int, rounds: int) -> Agent:
         """Train for some rounds; returns when they are done. The agents passed in are used up."""
-        outside, collect = agents.environment, self.program.collect
+        outside, collect, width = agents.environment, self.program.collect, self._width
         agents = agents._replace(environment=None)
-        observation, action = outside["observation"], outside["action"]
+        observation, action = self._shown(outside["observation"]), outside["action"]
         state = {name: values for name, values in outside.items() if name.startswith(_ENGINE)}
         self._training.load_state({name.removeprefix(_ENGINE): values for name, values in state.items()})
         for round_ in range(first, first + rounds):
-            page: list[Rows] = []
-            for step in range(round_ * collect, (round_ + 1) * collect):
-                if page:
-                    action = self._next_actions(agents.learner, observation, step)
-                transition, observation = self._step(observation, action)
-                page += jax.tree.leaves(transition)
-            packed = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in (*page, observation)], 1)
-            agents, actions = self._compiled.round(
-                agents, self.settings, self._dealt(packed), np.int32(round_)
-            )
+            page = self._sheet(collect * width + self._shown_width)
+            for turn in range(collect):
+                if turn:
+                    action = self._next_actions(agents.learner.actor, observation, round_ * collect + turn)
+                row = page.rows[:, turn * width : (turn + 1) * width]
+                observation = self._step(observation, action, row)
+            page.rows[:, collect * width :] = observation.rows
+            agents, actions = self._compiled.round(agents, self.settings, page.ready(), np.int32(round_))
             action = self._gathered(actions)
         return agents._replace(environment=self._outside(observation, action))
 
     def evaluate(self, agents: Agent, rounds: int) -> Measured:
         """Measure every agent after that many rounds."""
-        success, returns = self._played(agents.learner, rounds)
-        agents = agents._replace(environment=None)
-        held = self._compiled.look_at(agents, self.settings, np.int32(rounds))
+        success, returns = self._played(agents.learner.actor, _EVALUATION, rounds)
+        held = self._compiled.look_at(agents._replace(environment=None), self.settings, np.int32(rounds))
         own: dict[str, Rows] = {name: np.asarray(values)[: self.agents] for name, values in held.items()}
         return Measured(success=success, returns=returns, **own)
+
+    def play(self, actors: Parameters, seed: int) -> tuple[Rows, Rows]:
+        """Share of successes and mean return of every policy, in episodes that start as the seed says."""
+        return self._played(self._on_devices(actors), _PLAYING, seed)
 
     def close(self) -> None:
         """Close the engines; they are made again when needed."""
@@ -94,31 +101,32 @@ class HostFleet(Fleet):
     def _compile(self, mesh: Mesh) -> HostCompiled:
         return compiled_for_host(self.program, mesh)
 
-    def _outside(self, observation: Rows, action: Rows) -> dict[str, Rows]:
+    def _outside(self, observation: Sheet, action: Rows) -> dict[str, Rows]:
         """What training goes on from on the host: the engine, what it shows, and what it is asked next."""
         state = {f"{_ENGINE}{name}": values for name, values in self._training.state().items()}
-        return {"observation": observation, "action": action, **state}
+        return {"observation": observation.rows, "action": action, **state}
 
-    def _step(self, observation: Rows, action: Rows) -> tuple[Transition, Rows]:
-        """Step every environment: what that showed, and the observation to act on next."""
-        following, reward, terminated, truncated, infos = self._training.step(action)
-        final = following
-        if "final_obs" in infos:
-            final = np.where(infos["_final_obs"][:, None], infos["final_obs"], following)
+    def _step(self, observation: Sheet, action: Rows, row: Rows) -> Sheet:
+        """Step every environment: write down what that showed, and return the observation to act on next."""
+        shown, reward, terminated, truncated, infos = self._training.step(action)
+        following = self._shown(shown)
         extras = {name: infos[name] for name in self.program.extras}
-        return Transition(observation, action, reward, final, terminated, truncated, extras), following
+        write(row, observation.rows, action, reward, following.rows, terminated, truncated, extras)
+        if "final_obs" in infos:
+            write(row[:, self._next_observation], infos["final_obs"], only=infos["_final_obs"])
+        return following
 
-    def _played(self, learner: Learner, rounds: int) -> tuple[Rows, Rows]:
-        """Share of successes and mean return of every agent's evaluation episodes."""
+    def _played(self, actor: Parameters, *purpose: int) -> tuple[Rows, Rows]:
+        """Share of successes and mean return of every agent's episodes without exploration."""
         engine, episodes = self._evaluation, self.program.evaluation_episodes
-        observation, _ = engine.reset(seed=self._row_seeds(_EVALUATION, rounds, rows=episodes))
-        running = np.ones(len(observation), bool)
-        success, returns = np.zeros_like(running), np.zeros(len(observation))
+        observation, _ = engine.reset(seed=self._row_seeds(*purpose, rows=episodes))
+        running = np.ones(engine.num_envs, bool)
+        success, returns = np.zeros_like(running), np.zeros(engine.num_envs)
         while running.any():
-            action = self._gathered(self._compiled.play(learner, self._dealt(observation)))
+            action = self._gathered(self._compiled.play(actor, self._shown(observation).ready()))
             following, reward, terminated, truncated, _ = engine.step(action)
-            seen = Transition(observation, action, reward, following, terminated, truncated, {})
-            success |= running & np.asarray(self.program.evaluation_environment.succeeded(seen))
+            shown = Transition(observation, action, reward, following, terminated, truncated, {})
+            success |= running & np.asarray(self.program.evaluation_environment.succeeded(shown))
             returns += np.where(running, reward, 0)
             running &= ~(terminated | truncated)
             observation = following
@@ -128,17 +136,22 @@ class HostFleet(Fleet):
             returns.reshape(by_agent).mean(1).astype(np.float32),
         )
 
-    def _next_actions(self, learner: Learner, observation: Rows, step: int) -> Rows:
-        dealt = self._dealt(observation)
-        return self._gathered(self._compiled.next_actions(learner, self.settings, dealt, np.int32(step)))
+    def _next_actions(self, actor: Parameters, observation: Sheet, step: int) -> Rows:
+        shown = observation.ready()
+        return self._gathered(self._compiled.next_actions(actor, self.settings, shown, np.int32(step)))
 
-    def _dealt(self, rows: Rows) -> Rows:
-        """Rows of the engine as (agents, rows, …), with the surplus agents that fill up the devices."""
-        own = rows.astype(np.float32).reshape(self.agents, -1, *rows.shape[1:])
-        return np.concatenate([own, np.repeat(own[-1:], self.surplus, 0)]) if self.surplus else own
+    def _shown(self, observation: Rows) -> Sheet:
+        """Observations of an engine's rows, side by side."""
+        rows = len(jax.tree.leaves(observation)[0])
+        sheet = Sheet(self.agents, self.surplus, rows // self.agents, self._shown_width)
+        write(sheet.rows, observation)
+        return sheet
+
+    def _sheet(self, width: int) -> Sheet:
+        return Sheet(self.agents, self.surplus, self.program.replay.environments, width)
 
     def _gathered(self, values: Array) -> Rows:
-        """The same back."""
+        """What the devices give every agent's rows, as rows of the engine; waits for it."""
         own = np.asarray(values)[: self.agents]
         return own.reshape(-1, *own.shape[2:])
 

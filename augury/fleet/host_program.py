@@ -9,6 +9,8 @@
 
 Agents are mapped over by `each`, their rings never: one write stores a round of every agent, in place, and
 learning reads rows through a `Part`. So a call costs the same whatever the rings' size.
+
+Observations come as rows of numbers, one array whatever they are made of, and get their parts back here.
 """
 
 from __future__ import annotations
@@ -16,17 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from augury.agents import Learner, Noise
+from augury.agents import Learner, Noise, Parameters
 from augury.augmentations import Augmentation
 from augury.envs.base import HostEnvironment
-from augury.fleet.program import Agent, Program, Settings
-from augury.replay import Buffers
-from augury.transition import Array, Key, Transition
+from augury.fleet.program import Agent, Program, Settings, blank_observation
+from augury.replay import Buffers, Layout
+from augury.transition import Array, Transition
 
 Each = Callable[..., Callable[..., Any]]
 """Turns a function of one agent into one of many: of arguments with a leading axis over agents."""
@@ -56,11 +58,16 @@ class HostProgram(Program):
     extras: tuple[str, ...] = ()
     """Which of the environment's extras are stored: those that the augmentation needs."""
 
+    @property
+    def observations(self) -> Layout:
+        """How an observation becomes a row of numbers."""
+        return Layout.of(blank_observation(self.environment))
+
     def init(self, settings: Settings) -> Agent:
         """An agent that has seen nothing."""
         learner_key, buffer_key = jax.random.split(jax.random.fold_in(settings.key, 0))
         return Agent(
-            learner=self.algorithm.init(learner_key, jnp.zeros(len(self.environment.observation_low))),
+            learner=self.algorithm.init(learner_key, blank_observation(self.environment)),
             buffers=self.replay.init(buffer_key),
             environment=None,
             episode_steps=None,
@@ -83,26 +90,30 @@ class HostProgram(Program):
         ) -> tuple[Learner, Array]:
             _, key = self.keys(settings, round_)
             learner = self.learn(key, learner, _part(buffers, agent), settings, round_)
-            return learner, self._explore(learner, settings, observation, step)
+            return learner, self._explore(learner.actor, settings, observation, step)
 
         learner, action = jax.lax.cond(
             round_ >= self.first_update_round,
             lambda learner: each(turn)(jnp.arange(len(packed)), learner, settings, observation),
-            lambda learner: (learner, self.next_actions(each, learner, settings, observation, step)),
+            lambda learner: (learner, self.next_actions(each, learner.actor, settings, observation, step)),
             agents.learner,
         )
         return agents._replace(learner=learner, buffers=buffers), action
 
     def next_actions(
-        self, each: Each, learner: Learner, settings: Settings, observation: Array, step: Array
+        self, each: Each, actor: Parameters, settings: Settings, observation: Array, step: Array
     ) -> Array:
         """Every agent's actions after that many steps, (agents, environments, …)."""
         explore = partial(self._explore, step=step)
-        return each(explore)(learner, settings, observation)
+        return each(explore)(actor, settings, observation)
 
-    def play(self, each: Each, learner: Learner, observation: Array) -> Array:
+    def play(self, each: Each, actor: Parameters, observation: Array) -> Array:
         """Every agent's actions without exploration."""
-        return each(lambda *agent: self._numbers(self.act(*agent)))(learner, observation)
+
+        def turn(actor: Parameters, observation: Array) -> Array:
+            return self._numbers(self.act(actor, self.observations.unpack(observation)))
+
+        return each(turn)(actor, observation)
 
     def look_at(self, each: Each, agents: Agent, settings: Settings, rounds: Array) -> Any:
         """What `Measured` tells of every agent beyond its episodes, by name."""
@@ -113,11 +124,11 @@ class HostProgram(Program):
 
         return each(look)(jnp.arange(len(agents.buffers.observed)), agents.learner, settings)
 
-    def _explore(self, learner: Learner, settings: Settings, observation: Array, step: Array) -> Array:
+    def _explore(self, actor: Parameters, settings: Settings, observation: Array, step: Array) -> Array:
         collect_key, _ = self.keys(settings, step // self.collect)
         key = jax.random.fold_in(collect_key, step % self.collect)
         noise = Noise.draw(key, observation.shape[:-1], len(self.environment.action_low))
-        action = self.explore(noise, learner, observation, settings, step < self.random_steps)
+        action = self.explore(noise, actor, self.observations.unpack(observation), settings, step)
         return self._numbers(action)
 
     def _stored(
@@ -134,8 +145,9 @@ class HostProgram(Program):
         # Copies are made one agent at a time, as they are when sampled: on a page that holds just the round.
         page = replace(self.replay, capacity=self.collect, fractional=False)
 
-        def copies(key: Key, new: Transition, ratio: Array, augmentation: Augmentation) -> Array:
-            return page.add(page.init(key), new, added, ratio, augmentation).augmented
+        def copies(key: Array, new: Transition, ratio: Array, augmentation: Augmentation) -> Array:
+            blank = page.init(jax.random.wrap_key_data(key))
+            return page.add(blank, new, added, ratio, augmentation).augmented
 
         made = each(copies)(buffers.key, new, settings.ratio, settings.augmentation)
         start = (0, 0, added % self.replay.capacity, 0, 0)
@@ -148,9 +160,11 @@ class HostProgram(Program):
 
 def _part(buffers: Buffers, agent: Array) -> Buffers:
     """One agent's buffers, of many agents'."""
-    rings = {name: cast(Array, Part(getattr(buffers, name), agent)) for name in _RINGS}
-    small = {name: leaf[agent] for name, leaf in buffers._asdict().items() if name not in _RINGS}
-    return Buffers(**rings, **small)
+
+    def own(path: Any, leaf: Array) -> Any:
+        return Part(leaf, agent) if path[-1].name in _RINGS else leaf[agent]
+
+    return jax.tree_util.tree_map_with_path(own, buffers)
 
 
-_RINGS = ("observed", "augmented", "granted")
+_RINGS = {"observed", "augmented", "slots", "number", "last"}

@@ -7,11 +7,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from augury.agents import Learner, Noise
+from augury.agents import Noise, Parameters
 from augury.envs.base import JaxEnvironment
 from augury.fleet.program import Agent, Measured, Program, Settings
 from augury.transition import Array, Key, Observation, Transition
+
+_PLAYING = np.uint32(2**32 - 1)
+"""Folded in place of a round's number."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,15 @@ class JaxProgram(Program):
     def evaluate(self, agent: Agent, settings: Settings, rounds: Array) -> Measured:
         """Measure an agent."""
         play_key, survey_key = self.evaluation_keys(settings, rounds)
-        success, returns = self._play(play_key, agent.learner)
+        success, returns = self._play(play_key, agent.learner.actor)
         held = self.look(survey_key, agent.learner, agent.buffers, settings, rounds)
         return Measured(success=success, returns=returns, **held)
 
-    def _play(self, key: Key, learner: Learner) -> tuple[Array, Array]:
+    def play(self, actor: Parameters, settings: Settings, seed: Array) -> tuple[Array, Array]:
+        """Success and return of episodes that start as the seed says, whatever the run."""
+        return self._play(jax.random.fold_in(jax.random.fold_in(settings.key, _PLAYING), seed), actor)
+
+    def _play(self, key: Key, actor: Parameters) -> tuple[Array, Array]:
         """Success and return of episodes without exploration."""
         environment, episodes = self.evaluation_environment, self.evaluation_episodes
         reset_key, step_key = jax.random.split(key)
@@ -63,7 +71,7 @@ class JaxProgram(Program):
         def step(carry: Any, key: Key) -> tuple[Any, None]:
             states, running, success, returns = carry
             observation = jax.vmap(environment.observe)(states)
-            action = self.act(learner, observation)
+            action = self.act(actor, observation)
             keys = jax.random.split(key, episodes)
             states, reward, terminated = jax.vmap(environment.step)(keys, states, action)
             next_observation = jax.vmap(environment.observe)(states)
@@ -86,13 +94,13 @@ class JaxProgram(Program):
         noise = Noise.draw(noise_key, shape, len(self.environment.action_low))
         starts = jax.vmap(jax.vmap(self.environment.reset))(jax.random.split(reset_key, shape))
         step_keys = jax.random.split(step_key, shape)
-        at_random = round_ * self.collect + jnp.arange(self.collect) < self.random_steps
+        steps = round_ * self.collect + jnp.arange(self.collect)
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Transition]:
             states, episode_steps = carry
-            noise, starts, keys, at_random = drawn
+            noise, starts, keys, steps = drawn
             observation = self._observe(states)
-            action = self.explore(noise, agent.learner, observation, settings, at_random)
+            action = self.explore(noise, agent.learner.actor, observation, settings, steps)
             states, reward, terminated = jax.vmap(self.environment.step)(keys, states, action)
             truncated = ~terminated & (episode_steps + 1 >= self.environment.horizon)
             transition = Transition(
@@ -105,7 +113,7 @@ class JaxProgram(Program):
             return (states, jnp.where(over, 0, episode_steps + 1)), transition
 
         (states, episode_steps), new = jax.lax.scan(
-            step, (agent.environment, agent.episode_steps), (noise, starts, step_keys, at_random)
+            step, (agent.environment, agent.episode_steps), (noise, starts, step_keys, steps)
         )
         new = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), new)
         return agent._replace(environment=states, episode_steps=episode_steps), new

@@ -5,6 +5,9 @@
         store them                                        replay.add
         make `updates` gradient steps                     replay.sample, algorithm.update
 
+Where an agent has k environments, a round is k times as long in steps and in updates, so ratios stay as they
+are. The environments of policy data come on top: their steps are not counted.
+
 The number of rounds done is the only clock: steps, updates and random keys all follow from it. It is the
 same for every agent, so what depends on it alone (a delayed policy update, say) is computed only where due.
 
@@ -20,8 +23,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from augury.agents import ActionScale, Algorithm, Hyperparameters, Learner, Noise
+from augury.agents import ActionScale, Algorithm, Hyperparameters, Learner, Noise, Parameters
 from augury.augmentations import Augmentation
+from augury.envs import Environment
 from augury.grid import Grid
 from augury.replay import Batch, Buffers, Replay, survey
 from augury.transition import Array, Key, Observation
@@ -77,6 +81,8 @@ class Program:
     replay: Replay
     grid: Grid
     """Over which coverage is measured."""
+    counted: int
+    """Environments of an agent whose steps are counted."""
     collect: int
     """Steps in each environment between updates."""
     updates: int
@@ -90,8 +96,13 @@ class Program:
         return ActionScale(self.environment.action_low, self.environment.action_high)
 
     @property
+    def round_steps(self) -> int:
+        """Steps of an agent in a round, as they are counted."""
+        return self.collect * self.counted
+
+    @property
     def first_update_round(self) -> int:
-        return self.random_steps // self.collect
+        return self.random_steps // self.round_steps
 
     def updates_after(self, rounds: Array) -> Array:
         """Gradient steps made in that many rounds."""
@@ -108,17 +119,18 @@ class Program:
         return play_key, survey_key
 
     def explore(
-        self, noise: Noise, learner: Learner, observation: Observation, settings: Settings, at_random: Array
+        self, noise: Noise, actor: Parameters, observation: Observation, settings: Settings, steps: Array
     ) -> Array:
-        """Actions taken while collecting, in the environment's units; uniform ones where `at_random`."""
+        """Actions after so many steps in each environment, in the environment's units; at first uniform."""
+        at_random = steps * self.counted < self.random_steps
         hyper = settings.hyper._replace(
             random_action_probability=jnp.where(at_random, 1, settings.hyper.random_action_probability)
         )
-        return self.scale.to_environment(self.algorithm.explore(noise, learner, observation, hyper))
+        return self.scale.to_environment(self.algorithm.explore(noise, actor, observation, hyper))
 
-    def act(self, learner: Learner, observation: Observation) -> Array:
+    def act(self, actor: Parameters, observation: Observation) -> Array:
         """Actions without exploration, as evaluated, in the environment's units."""
-        return self.scale.to_environment(self.algorithm.act(learner, observation))
+        return self.scale.to_environment(self.algorithm.act(actor, observation))
 
     def learn(
         self, key: Key, learner: Learner, buffers: Buffers, settings: Settings, round_: Array
@@ -165,3 +177,8 @@ class Program:
     def _scaled(self, batch: Batch) -> Batch:
         action = self.scale.to_unit(batch.transitions.action)
         return batch._replace(transitions=batch.transitions._replace(action=action))
+
+
+def blank_observation(environment: Environment) -> Observation:
+    """What an observation of the environment looks like: an array, or a dict of arrays."""
+    return jax.tree.map(jnp.zeros_like, environment.observation_low)

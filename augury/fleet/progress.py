@@ -19,7 +19,7 @@ class Display:
 
     def __init__(self, arm: Arm) -> None:
         self._console = Console()
-        self._steps = arm.rounds * arm.collect
+        self._steps = arm.rounds * arm.round_steps
         self._measure = measure_of(arm.environment)
         self._standing = "compiling"
         self._bar = Progress(

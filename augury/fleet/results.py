@@ -1,4 +1,7 @@
-"""Results as plain files: `run.json` says what was asked, `evaluations.npz` what came of it."""
+"""Results as plain files: `run.json` says what was asked, `evaluations.npz` what came of it.
+
+`policies.safetensors` holds what was learnt: the parameters of every agent's policy.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from augury import __version__
 from augury.envs import ENVIRONMENTS
 from augury.envs.base import Measure
 from augury.errors import UserError
-from augury.fleet import devices
+from augury.fleet import arrays, devices
+from augury.fleet.arrays import Arrays
 from augury.fleet.files import replacing
 
 RUN = "run.json"
 EVALUATIONS = "evaluations.npz"
-
-Arrays = dict[str, np.ndarray[Any, Any]]
+POLICIES = "policies.safetensors"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Result:
     """Wall time of the fleet the arm was trained in, compilation included."""
     about: dict[str, Any] = field(default_factory=dict)
     """Versions, hardware, time."""
+    actors: Any = None
+    """Parameters of the policies in the end, agents first; not read back (see `load_policies`)."""
 
     @property
     def label(self) -> str:
@@ -50,6 +55,8 @@ class Result:
             words.append(f"{name} m={float(asked['ratio']):g} α={asked['update_ratio']:g}")
         elif asked["policy_data"] == 1:
             words.append("no augmentation")
+        if asked.get("environments", 1) > 1:
+            words.append(f"k={asked['environments']}")
         return " ".join(words)
 
     @property
@@ -103,7 +110,10 @@ def write_run(folder: Path, asked: dict[str, Any], **about: Any) -> None:
 
 
 def write(folder: Path, result: Result) -> None:
-    """Write a finished arm: first what was measured, then the file that says it is finished."""
+    """Write a finished arm: first what was learnt and measured, then the file that says it is finished."""
+    if result.actors is not None:
+        learnt = {name: np.ascontiguousarray(leaf) for name, leaf in arrays.named(result.actors).items()}
+        arrays.save(folder / POLICIES, learnt, {})
     with replacing(folder / EVALUATIONS) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **result.evaluations)  # type: ignore[arg-type]
     write_run(folder, result.asked, seconds=round(result.seconds, 1), **result.about)

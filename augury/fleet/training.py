@@ -8,6 +8,7 @@ until the last round:
 
 from __future__ import annotations
 
+import operator
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,18 +16,20 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from augury.errors import UserError
 from augury.fleet import checkpoint as checkpoints
 from augury.fleet.arm import Arm
+from augury.fleet.arrays import Arrays
 from augury.fleet.checkpoint import Checkpoint
 from augury.fleet.fleet import Fleet, fleets_of
+from augury.fleet.halves import Halves, fleet_for
 from augury.fleet.host_fleet import HostFleet
-from augury.fleet.host_program import HostProgram
 from augury.fleet.program import Measured
-from augury.fleet.results import Arrays, Result, record
+from augury.fleet.results import Result, record
 
 CALL_SECONDS = 3.0
 """Length of one call of the compiled program: how often progress is shown and an interrupt noticed."""
@@ -42,7 +45,7 @@ class Progress(NamedTuple):
     """Where a fleet stands."""
 
     steps: int
-    """Of each agent's environments."""
+    """Of each agent."""
     speed: float
     """Steps per second of all agents together, since the last report, evaluations not counted."""
     evaluated: Measured | None
@@ -85,11 +88,11 @@ def train_fleet(
     if len(fleets_of(arms)) != 1:
         raise UserError("these arms cannot train in one fleet: their programs or schedules differ")
     began = saved = time.monotonic()
-    fleet = HostFleet(arms) if isinstance(arms[0].program(), HostProgram) else Fleet(arms)
     asked = [arm.described() for arm in arms]
-    run = _start(fleet, checkpoint, asked)
+    fleet, run = _start(arms, checkpoint, asked)
     last, due_rounds = arms[0].rounds, arms[0].evaluation_rounds
-    round_steps = fleet.program.collect * fleet.program.replay.environments * fleet.agents
+    round_steps = fleet.program.round_steps
+    all_steps = fleet.program.collect * fleet.program.replay.environments * fleet.agents
     # Where updates begin rounds get slower: a call as long as those before would last too long.
     slower = fleet.program.first_update_round
     stops = sorted({*due_rounds, slower})
@@ -112,8 +115,8 @@ def train_fleet(
                 measured = fleet.evaluate(run.agents, run.rounds)
                 run = run._replace(history=_appended(run.history, measured))
             if watch is not None and (measured is not None or training > CALL_SECONDS / 2):
-                speed = round_steps * unreported / training
-                watch(Progress(run.rounds * fleet.program.collect, speed, measured))
+                speed = all_steps * unreported / training
+                watch(Progress(run.rounds * round_steps, speed, measured))
                 unreported, training = 0, 0.0
             length = 1 if run.rounds == slower else max(1, int(call_seconds * length / took))
 
@@ -125,23 +128,28 @@ def train_fleet(
                 saved = time.monotonic()
                 saving = saved - now
             if run.rounds < last and interrupted():
-                raise Interrupted(run.rounds * fleet.program.collect)
+                raise Interrupted(run.rounds * round_steps)
 
     seconds = run.seconds + time.monotonic() - began
-    return _results(arms, asked, run.history, seconds)
+    return _results(arms, asked, run.history, fleet.actors(run.agents), seconds)
 
 
-def _call_seconds(fleet: Fleet, run: Checkpoint) -> float:
-    if isinstance(fleet, HostFleet):
+def _call_seconds(fleet: Fleet | Halves, run: Checkpoint) -> float:
+    if isinstance(fleet, HostFleet | Halves):
         return HOST_CALL_SECONDS
     copied = run.agents.buffers.observed.nbytes / fleet.devices if fleet.copies_buffers else 0
     return CALL_SECONDS + CALL_SECONDS_PER_BYTE * copied
 
 
-def _start(fleet: Fleet, checkpoint: Path | None, asked: list[dict[str, Any]]) -> Checkpoint:
+def _start(
+    arms: Sequence[Arm], checkpoint: Path | None, asked: list[dict[str, Any]]
+) -> tuple[Fleet | Halves, Checkpoint]:
+    """The fleet, and where its run begins or goes on."""
     if checkpoint is not None and checkpoint.exists():
-        return checkpoints.load(checkpoint, fleet, asked)
-    return Checkpoint(fleet.init(), rounds=0, history={}, seconds=0.0)
+        fleet = fleet_for(arms, checkpoints.parts_in(checkpoint))
+        return fleet, checkpoints.load(checkpoint, fleet, asked)
+    fleet = fleet_for(arms)
+    return fleet, Checkpoint(fleet.init(), rounds=0, history={}, seconds=0.0)
 
 
 def _appended(history: Arrays, measured: Measured) -> Arrays:
@@ -153,28 +161,28 @@ def _appended(history: Arrays, measured: Measured) -> Arrays:
 
 
 def _results(
-    arms: Sequence[Arm], asked: list[dict[str, Any]], history: Arrays, seconds: float
+    arms: Sequence[Arm], asked: list[dict[str, Any]], history: Arrays, actors: Any, seconds: float
 ) -> list[Result]:
-    """Cut the fleet's history into its arms."""
+    """Cut the fleet's history and its policies into its arms."""
     results, first = [], 0
     for arm, settings in zip(arms, asked, strict=True):
-        own = {name: values[first : first + arm.agents] for name, values in history.items()}
-        first += arm.agents
-        results.append(Result(settings, _evaluations(arm, own), seconds, record()))
+        place = slice(first, first := first + arm.agents)
+        own, learnt = jax.tree.map(operator.itemgetter(place), (history, actors))
+        results.append(Result(settings, _evaluations(arm, own), seconds, record(), learnt))
     return results
 
 
 def _evaluations(arm: Arm, history: Arrays) -> Arrays:
     """The arrays of `evaluations.npz`, from what was measured of an arm's agents."""
     rounds = np.array(arm.evaluation_rounds)
-    steps = rounds * arm.collect
+    steps = rounds * arm.round_steps
     transitions = steps * arm.policy_data
     updates = np.asarray(arm.program().updates_after(jnp.asarray(rounds)))
     updates_made = np.diff(updates, prepend=0)
     replay_ratio = np.tile(updates_made / np.diff(transitions, prepend=0), (arm.agents, 1))
-    generated = np.diff(history["augmented_transitions"], prepend=0)
     # None generated: no ratio. Infinitely many: no copy is used twice, so the ratio is 0.
     infinite = np.isinf(history["augmented_transitions"])
+    generated = np.diff(np.where(infinite, 0, history["augmented_transitions"]), prepend=0)
     beta = np.divide(
         updates_made, generated, out=np.full(generated.shape, np.nan), where=~infinite & (generated > 0)
     )

@@ -11,7 +11,8 @@ is sampled: it costs no memory, m may be any number, and m = ∞ draws a new cop
 `storage="eager"` R̃ is stored instead; both give the same batches, bit for bit.
 
 R is a ring per environment, so that episodes stay contiguous. R̃ holds m copies of just what R holds, so the
-oldest transitions of both have the same age.
+oldest transitions of both have the same age. Where copies look along the episode (hindsight), R̃ holds those
+of finished episodes only: so a copy is still the same at every draw.
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from augury.augmentations import Augmentation
+from augury.augmentations.goals import LATER_GOALS
+from augury.replay.episodes import Episodes
+from augury.replay.grants import Grants, divided
 from augury.replay.layout import Layout
 from augury.transition import Array, Key, Transition
 
 _COIN = np.uint32(2**32 - 1)
 """Folded in place of k: the coin that decides whether a fractional m grants one copy more."""
+_AHEAD = np.uint32(2**32 - 1)
+"""Folded in place of i, for a root apart: what an augmentation draws must not depend on what it was shown."""
 
 
 class Buffers(NamedTuple):
@@ -39,12 +45,12 @@ class Buffers(NamedTuple):
     """Rows of R: (environments, capacity, width)."""
     augmented: Array
     """Rows of R̃, where stored: (environments, capacity, copies, width); else empty."""
-    granted: Array
-    """Ring of the slots whose transition got the extra copy of a fractional m; empty for whole ones."""
-    granted_head: Array
-    granted_tail: Array
-    key: Key
-    """Defines every augmented copy."""
+    grants: Grants | None
+    """Who has the extra copy of a fractional m; None for whole ones."""
+    episodes: Episodes | None
+    """None where nobody looks along them."""
+    key: Array
+    """Defines every augmented copy. As plain numbers, which pass through compiled calls faster than a key."""
 
 
 class Batch(NamedTuple):
@@ -71,6 +77,8 @@ class Replay:
     """Stored copies per transition, ⌈m⌉; 0 recomputes R̃ instead of storing it."""
     fractional: bool = False
     """Whether some agent's m has a fractional part."""
+    later: tuple[str, ...] = ()
+    """Which later goals of the episode the augmentation is shown (`LATER_GOALS`), as extras."""
 
     @property
     def augmented_rows(self) -> int:
@@ -87,14 +95,14 @@ class Replay:
     def init(self, key: Key) -> Buffers:
         """Empty buffers whose augmented copies will follow from `key`."""
         slots, width = (self.environments, self.capacity), self.layout.width
+        lists = self.environments if self.later else 1
         return Buffers(
             observed=jnp.zeros((*slots, width)),
             # Not (…, 0, width) when empty: XLA takes seconds to compile with millions of empty rows.
             augmented=jnp.zeros((*slots, self.copies, width) if self.copies else 0),
-            granted=jnp.zeros(math.prod(slots) if self.fractional else 0, jnp.int32),
-            granted_head=jnp.int32(0),
-            granted_tail=jnp.int32(0),
-            key=key,
+            grants=Grants.none(lists, math.prod(slots) // lists) if self.fractional else None,
+            episodes=Episodes.none(self.environments, self.capacity) if self.later else None,
+            key=jax.random.key_data(key),
         )
 
     def add(
@@ -110,8 +118,11 @@ class Replay:
         environment = jnp.arange(self.environments)[:, None]
         number = added + jnp.arange(length)[None, :]
 
-        if self.fractional:
-            buffers = self._grant(buffers, environment, number, start, ratio)
+        if buffers.grants is not None:
+            buffers = buffers._replace(grants=self._granted(buffers, new, environment, number, ratio))
+        if buffers.episodes is not None:
+            episodes = buffers.episodes.added(new.terminated | new.truncated, number)
+            buffers = buffers._replace(episodes=episodes)
         rows = jax.lax.dynamic_update_slice(buffers.observed, self.layout.pack(new), (0, start, 0))
         buffers = buffers._replace(observed=rows)
         if self.copies:
@@ -156,13 +167,14 @@ class Replay:
 
     def augmented_size(self, buffers: Buffers, added: Array, ratio: Array) -> Array:
         """Transitions that R̃ holds; an infinite m counts as one, whose copy is new every time."""
-        regular = _whole(ratio) * (self.size(added) * self.environments).astype(jnp.uint32)
-        return regular + (buffers.granted_tail - buffers.granted_head).astype(jnp.uint32)
+        regular = _whole(ratio) * self._augmentable(buffers, added).sum()
+        return regular if buffers.grants is None else regular + buffers.grants.held.sum()
 
     def augmented_total(self, buffers: Buffers, added: Array, ratio: Array) -> Array:
         """Augmented transitions generated since the start, as a float: the count may be infinite."""
-        regular = jnp.floor(ratio) * added * self.environments
-        return regular + buffers.granted_tail
+        shown = added * self.environments if buffers.episodes is None else buffers.episodes.before.sum()
+        regular = jnp.where(shown > 0, jnp.floor(ratio) * shown.astype(jnp.float32), 0)
+        return regular if buffers.grants is None else regular + buffers.grants.ready.sum().astype(jnp.float32)
 
     def observed_at(self, buffers: Buffers, added: Array, index: Array) -> Transition:
         """The transitions of R with these numbers, counted from 0 to its size."""
@@ -203,60 +215,96 @@ class Replay:
         shape = copy.shape
         environment, position, copy = (places.reshape(-1) for places in (environment, position, copy))
         observed = self.layout.unpack(buffers.observed[environment, position])
-        keys = self._copy_keys(buffers.key, environment, self._number_at(position, added), copy)
+        stored, number = tuple(observed.extras), self._number_at(position, added)
+        if self.later:
+            goals = self._later_goals(buffers, environment, position, number, copy)
+            observed = observed._replace(extras={**observed.extras, **goals})
+        keys = self._copy_keys(_root(buffers), environment, number, copy)
         augmented = jax.vmap(augmentation)(keys, observed)
+        augmented = augmented._replace(extras={name: augmented.extras[name] for name in stored})
         return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), augmented)
+
+    def _later_goals(
+        self, buffers: Buffers, environment: Array, position: Array, number: Array, copy: Array
+    ) -> dict[str, Array]:
+        """What was achieved later in the episodes of these transitions, as their copies are shown it."""
+        assert buffers.episodes is not None
+        remaining = jnp.maximum(buffers.episodes.remaining(environment, position, number), 0)
+        columns = self.layout.columns_of(lambda row: row.next_observation["achieved_goal"])
+        future, final = LATER_GOALS
+        ahead = {final: remaining}
+        if future in self.later:
+            keys = self._copy_keys(jax.random.fold_in(_root(buffers), _AHEAD), environment, number, copy)
+            ahead[future] = jax.vmap(lambda key, steps: jax.random.randint(key, (), 0, steps + 1))(
+                keys, remaining
+            )
+        return {
+            name: buffers.observed[environment, (position + ahead[name]) % self.capacity, columns]
+            for name in self.later
+        }
+
+    def _augmentable(self, buffers: Buffers, added: Array) -> Array:
+        """How many transitions of each environment R̃ holds copies of."""
+        size = self.size(added)
+        held = jnp.full(self.environments, size)
+        if buffers.episodes is not None:  # without the running episode's
+            held = jnp.maximum(buffers.episodes.before - (added - size), 0)
+        return held.astype(jnp.uint32)
 
     def _place(
         self, buffers: Buffers, added: Array, ratio: Array, index: Array
     ) -> tuple[Array, Array, Array]:
         """Where the transitions of R̃ come from: environment, position in its ring, and which copy."""
-        size, whole = self.size(added).astype(jnp.uint32), _whole(ratio)
+        size, whole = self.size(added), _whole(ratio)
         row, copy = index // jnp.maximum(whole, 1), index % jnp.maximum(whole, 1)
-        environment, position = (row // size).astype(jnp.int32), (row % size).astype(jnp.int32)
-        if self.fractional:
-            regular = whole * size * np.uint32(self.environments)
-            place = buffers.granted_head.astype(jnp.uint32) + index - regular
-            slot = buffers.granted[place % np.uint32(buffers.granted.shape[0])]
+        environment, position = divided(row, self._augmentable(buffers, added))
+        if self.later:  # the oldest first
+            position = (position + added - size) % self.capacity
+        if buffers.grants is not None:
+            regular = whole * self._augmentable(buffers, added).sum()
+            slot = buffers.grants.at(index - regular)
             environment = jnp.where(index < regular, environment, slot // self.capacity)
             position = jnp.where(index < regular, position, slot % self.capacity)
             copy = jnp.where(index < regular, copy, whole)
         return environment, position, copy
 
-    def _grant(
-        self, buffers: Buffers, environment: Array, number: Array, start: Array, ratio: Array
-    ) -> Buffers:
-        """List which new transitions get the extra copy of a fractional m; forget the overwritten ones."""
+    def _granted(
+        self, buffers: Buffers, new: Transition, environment: Array, number: Array, ratio: Array
+    ) -> Grants:
+        """After a coin for each of the new transitions, and without those that they overwrite."""
+        assert buffers.grants is not None
+        # Some are certain, so that R̃ is never empty: in every turn of the ring one, or two where those of the
+        # running episode do not count.
+        certain = self.capacity // 2 if self.later else self.capacity
 
         def granted(number: Array) -> Array:
-            coins = _batched_uniform(self._copy_keys(buffers.key, environment, number, _COIN))
-            # One in every turn of the ring is certain, so that R̃ is never empty while R is not.
-            certain = (number % self.capacity == 0) & (environment == 0)
-            return (ratio % 1 > 0) & (number >= 0) & ((coins < ratio % 1) | certain)
+            coins = _batched_uniform(self._copy_keys(_root(buffers), environment, number, _COIN))
+            lucky = (coins < ratio % 1) | ((number % certain == 0) & (environment == 0))
+            return (ratio % 1 > 0) & (number >= 0) & lucky
 
-        # In order of time, as they will be forgotten.
-        new = granted(number).T.reshape(-1)
-        slots = (environment * self.capacity + start + jnp.arange(number.shape[1])).T.reshape(-1)
-        room = buffers.granted.shape[0]
-        place = (buffers.granted_tail + jnp.cumsum(new) - 1) % room
-        forgotten = granted(number - self.capacity).sum(dtype=jnp.int32)
-        return buffers._replace(
-            granted=buffers.granted.at[jnp.where(new, place, room)].set(slots, mode="drop"),
-            granted_head=buffers.granted_head + forgotten,
-            granted_tail=buffers.granted_tail + new.sum(dtype=jnp.int32),
-        )
+        def by_list(values: Array) -> Array:  # in order of time
+            return values if self.later else values.T.reshape(1, -1)
+
+        slots = environment * self.capacity + number % self.capacity
+        ready = new.terminated | new.truncated if self.later else jnp.ones_like(new.terminated)
+        columns = (granted(number), slots, ready, granted(number - self.capacity))
+        return buffers.grants.added(*map(by_list, columns))
 
     def _number_at(self, position: Array, added: Array) -> Array:
         """Which of its environment's transitions stands at a position of the ring."""
         return added - 1 - (added - 1 - position) % self.capacity
 
-    def _copy_keys(self, key: Key, environment: Array, number: Array, copy: Array | np.uint32) -> Key:
+    def _copy_keys(self, root: Key, environment: Array, number: Array, copy: Array | np.uint32) -> Key:
         """The key that defines a copy, for arrays that broadcast together."""
         fold = jax.random.fold_in
         identity = (number * self.environments + environment).astype(jnp.uint32)
         identity, copy = jnp.broadcast_arrays(identity, jnp.asarray(copy).astype(jnp.uint32))
-        keys = jax.vmap(lambda i, k: fold(fold(key, i), k))(identity.reshape(-1), copy.reshape(-1))
+        keys = jax.vmap(lambda i, k: fold(fold(root, i), k))(identity.reshape(-1), copy.reshape(-1))
         return keys.reshape(identity.shape)
+
+
+def _root(buffers: Buffers) -> Key:
+    return jax.random.wrap_key_data(buffers.key)
 
 
 def _whole(ratio: Array) -> Array:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from augury.augmentations import Augmentation
 from augury.grid import LOOKED_AT, Grid
 from augury.replay.buffer import Buffers, Replay
-from augury.transition import Array, Key, Transition
+from augury.transition import Array, Key, Transition, seen
 
 
 class Survey(NamedTuple):
@@ -46,7 +45,7 @@ def survey(
     """Look at both buffers; without an augmentation R̃ is empty, and its figures are 0."""
 
     def look(transitions: Transition, counted: Array) -> tuple[Array, Array]:
-        points = jnp.concatenate([*jax.tree.leaves(transitions.observation), transitions.action], -1)
+        points = jnp.concatenate([seen(transitions.observation), transitions.action], -1)
         successes = (succeeded(transitions) & counted).sum(dtype=jnp.float32)
         return successes / jnp.maximum(counted.sum(dtype=jnp.float32), 1), grid.occupied(points, counted)
 

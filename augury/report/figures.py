@@ -16,6 +16,9 @@ from augury.report.statistics import iqm_curve
 # Okabe and Ito's palette: told apart by readers who see colours differently, and in grey.
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 
+LONG_LABEL = 36
+"""Characters of which no two labels fit beside each other."""
+
 LABELS: dict[Measure, str] = {"success": "success rate", "returns": "mean return"}
 
 
@@ -49,6 +52,7 @@ def learning_curves(results: Sequence[Result], path: Path) -> None:
     )
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, loc="outside lower center", ncols=2)
+    longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
+    figure.legend(frameon=False, loc="outside lower center", ncols=2 if longest < LONG_LABEL else 1)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=160)

@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from augury import augmentations, envs
-from augury.envs import Goal2D, Locomotion, goal2d
+from augury.envs import Goal2D, Locomotion, PandaGym, PandaTask, goal2d
+from augury.errors import UserError
 from augury.fleet.files import replacing
 from augury.report.poses import draw_poses
+from augury.report.scenes import draw_scenes
 from augury.transition import Transition
 
 STRETCH = 6
@@ -23,15 +25,30 @@ STRETCH = 6
 _AGENT, _GOAL, _WALL, _SUCCESS = "#0072B2", "#009E73", "0.8", "#E69F00"
 
 
-def draw_augmentation(name: str, path: Path, *, transitions: int = 3, copies: int = 4, seed: int = 0) -> None:
-    """Draw a few observed transitions and the copies an augmentation makes of them into a PNG."""
+def draw_augmentation(
+    name: str,
+    path: Path,
+    environment: str | None = None,
+    *,
+    transitions: int = 3,
+    copies: int = 4,
+    seed: int = 0,
+) -> None:
+    """Draw a few observed transitions and what an augmentation makes of them into a PNG."""
     entry, _ = augmentations.parse(name)
-    function = augmentations.make(name)
-    title = f"{name}\n{entry.summary}"
-    environment = envs.make(entry.environment)
-    if isinstance(environment, Locomotion):
-        draw_poses(title, environment, function, path, transitions=transitions, seed=seed)
+    environment = entry.home if environment is None else environment
+    where = envs.make(environment)
+    entry.require(where.name)
+    function = augmentations.make(name, environment if entry.takes_task else None)
+    title = f"{name} on {environment}\n{entry.summary}"
+    if isinstance(where, Locomotion):
+        draw_poses(title, where, function, path, transitions=transitions, seed=seed)
         return
+    if isinstance(where, PandaTask):
+        draw_scenes(title, where, function, path, transitions=transitions, seed=seed)
+        return
+    if isinstance(where, PandaGym):
+        raise UserError(f"there are no pictures of {environment}: choose {PandaTask(where.goals).name}")
     observe_key, copy_key = jax.random.split(jax.random.key(seed))
     observed = _random_transitions(observe_key, transitions)
     keys = jax.random.split(copy_key, (transitions, copies))

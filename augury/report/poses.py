@@ -50,7 +50,7 @@ def draw_poses(
     grid = figure.subplots(2, transitions, squeeze=False)
     with Camera(task.model, PIXELS, PIXELS) as camera:
         for axes_row, rows, kind in zip(grid, (observed, augmented), ("observed", "augmented"), strict=True):
-            poses, _ = task.restored(np.asarray(rows.observation), {})
+            poses = task.restored(np.asarray(rows.observation), {}).qpos
             for number, axes in enumerate(axes_row):
                 axes.imshow(camera.picture(poses[number], _camera(task.robot)))
                 axes.set_title(f"{kind} pose {number + 1}", fontsize=10)
@@ -64,7 +64,7 @@ def draw_poses(
 def _chosen(task: Locomotion, count: int, seed: int) -> Transition:
     """Transitions of a robot that has moved far from its first pose, but has not fallen."""
     collected = TaskSimulator(task).collect(POSES * count, None, seed)
-    poses, _ = task.restored(np.asarray(collected.observation), {})
+    poses = task.restored(np.asarray(collected.observation), {}).qpos
     far = np.where(collected.terminated, -np.inf, np.abs(poses - task.model.qpos0).sum(1))
     best = [number + count * far[number::count].argmax() for number in range(count)]
     chosen: Transition = jax.tree.map(lambda leaf: leaf[np.array(best)], collected)

@@ -1,12 +1,13 @@
 """Why an augmentation is wrong, where that can be recognised.
 
 A suspicion is a small repair: flip this sign, exchange that pair, leave this alone. The simulator is asked
-about every one of them; the first that it agrees with on all transitions tried is the likely cause.
+about every one of them; the first that it agrees with on all transitions tried is the likely cause. Of a dict
+of vectors the same is tried with its entries side by side, and with whole entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Literal, NamedTuple
 
@@ -16,7 +17,8 @@ from scipy.spatial.transform import Rotation
 
 from augury.envs.table import Quantity
 from augury.transition import Transition
-from augury.verify.simulators import Simulator
+from augury.verify.base import Simulator
+from augury.verify.observations import flat, places_of, unflat
 
 Rows = npt.NDArray[np.float64]
 Fields = tuple[Literal["observation", "next_observation", "action"], ...]
@@ -44,7 +46,19 @@ class Repair(NamedTuple):
 
 def stale(observed: Transition, augmented: Transition, field: str, wrong: npt.NDArray[np.bool_]) -> bool:
     """Whether a field was simply left as it was observed, in every transition where it is wrong."""
-    return bool((getattr(augmented, field)[wrong] == getattr(observed, field)[wrong]).all())
+    return bool((flat(getattr(augmented, field))[wrong] == flat(getattr(observed, field))[wrong]).all())
+
+
+def torn(observed: Transition, augmented: Transition, wrong: npt.NDArray[np.bool_]) -> str | None:
+    """An entry that no observed step changes, as a desired goal, but all of the augmented ones do."""
+    for entry in places_of(observed.observation):
+        changes = [
+            (one.observation[entry][wrong] != one.next_observation[entry][wrong]).any(1)
+            for one in (observed, augmented)
+        ]
+        if changes[1].all() and not changes[0].any():
+            return f"{entry} must be the same in observation and next observation"
+    return None
 
 
 def recognised(
@@ -52,7 +66,7 @@ def recognised(
 ) -> str | None:
     """The first repair that makes these transitions, all of them invalid, valid."""
     numbers = augmented.action.shape[1] if augmented.action.ndim > 1 else 0  # a discrete action has none
-    suspects = list(_repairs(simulator.table, numbers))
+    suspects = list(_repairs(simulator.table, numbers, places_of(observed.observation)))
     for rows in (FIRST_LOOK, SECOND_LOOK):
         suspects = _passing(simulator, observed, augmented, suspects, rows, tolerance)
     return suspects[0].text if suspects else None
@@ -71,7 +85,7 @@ def _passing(
         return []
 
     def repaired(repair: Repair, field: str) -> Rows:
-        said, seen = getattr(augmented, field)[:rows], getattr(observed, field)[:rows]
+        said, seen = (flat(getattr(one, field))[:rows] for one in (augmented, observed))
         return repair.change(said, seen) if field in repair.fields else said
 
     observation, following, action = (
@@ -81,14 +95,20 @@ def _passing(
     extras = {
         name: np.concatenate([values[:rows]] * len(suspects)) for name, values in augmented.extras.items()
     }
-    answer = simulator.ask(observation, extras, action)
-    errors = np.abs(answer.next_observation - following).reshape(len(suspects), -1)
+    answer = simulator.ask(unflat(observation, observed.observation), extras, action)
+    errors = np.abs(flat(answer.next_observation) - following)
+    if answer.observation is not None:
+        errors = np.maximum(errors, np.abs(flat(answer.observation) - observation))
+    errors = errors.reshape(len(suspects), -1)
     return [repair for repair, row in zip(suspects, errors, strict=True) if (row <= tolerance).all()]
 
 
-def _repairs(table: Sequence[Quantity], actions: int) -> Iterator[Repair]:
+def _repairs(table: Sequence[Quantity], actions: int, entries: Mapping[str, list[int]]) -> Iterator[Repair]:
     """Every suspicion, the simplest first."""
-    names = {place: f"'{quantity.name}' (observation {place})" for place, quantity in enumerate(table)}
+    names = {
+        place: f"'{quantity.name}'" + ("" if entries else f" (observation {place})")
+        for place, quantity in enumerate(table)
+    }
     joints = {
         joint: list(places)
         for joint, places in groupby(
@@ -107,6 +127,9 @@ def _repairs(table: Sequence[Quantity], actions: int) -> Iterator[Repair]:
     for place, name in names.items():
         for fields, where in _SCOPES:
             yield Repair(f"{name} must stay as observed{where}", fields, _kept([place]))
+    for entry, its in entries.items():
+        for fields, where in _SCOPES:
+            yield Repair(f"{entry} must stay as observed{where}", fields, _kept(its))
     for place in range(actions):
         yield Repair(f"action {place} must stay as observed", ("action",), _kept([place]))
     if actions:

@@ -7,60 +7,28 @@ MuJoCo environments get it for free: ours, and Gymnasium's where all they observ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import gymnasium
 import jax
 import mujoco
 import numpy as np
-import numpy.typing as npt
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 
 from augury import envs
-from augury.envs import JaxEnvironment, Locomotion
+from augury.envs import JaxEnvironment, Locomotion, PandaGym, PandaTask
 from augury.envs.probe import is_mujoco, observation_table, unwrapped
-from augury.envs.table import Quantity
 from augury.envs.vector import Moment
 from augury.errors import UserError
-from augury.transition import Transition
+from augury.transition import Observation, Transition
+from augury.verify.base import COLLECTING, Answer, Flags, Policy, Rows, Simulator, joined, played, rows
+from augury.verify.episodes import with_later_goals
+from augury.verify.observations import entries_table, numbered, numbered_entries, taken
+from augury.verify.panda import PandaGymSimulator, PandaSimulator
 
-Rows = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Policy = Callable[[Rows], npt.ArrayLike]
-"""Actions for a batch of observations."""
-
-COLLECTING = 100
-"""Environments in which transitions are collected side by side."""
-
-
-class Answer(NamedTuple):
-    """What the simulator says comes next."""
-
-    next_observation: Rows
-    reward: Rows
-    terminated: Flags
-    extras: dict[str, Rows]
-
-
-class Simulator(Protocol):
-    """What the verifier asks of an environment."""
-
-    name: str
-    table: tuple[Quantity, ...]
-    """What each observed number is."""
-    single_precision: bool
-    """Whether it computes with 32 bits."""
-
-    def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
-        """Transitions under random actions, or a policy's; rows of double precision."""
-
-    def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
-        """Restore every row, step, and look."""
-
-    def in_contact(self, transition: Transition) -> Flags | None:
-        """Which transitions begin or end touching something; None where that means nothing."""
+__all__ = ["GymSimulator", "JaxSimulator", "Probed", "TaskSimulator", "simulator_of"]
 
 
 def simulator_of(environment: Any) -> Simulator:
@@ -71,6 +39,10 @@ def simulator_of(environment: Any) -> Simulator:
         environment = unwrapped(environment)
     if isinstance(environment, Locomotion):
         return TaskSimulator(environment)
+    if isinstance(environment, PandaTask):
+        return PandaSimulator(environment)
+    if isinstance(environment, PandaGym):
+        return PandaGymSimulator(environment)
     if hasattr(environment, "restore"):
         is_gym = isinstance(environment, gymnasium.Env)
         return GymSimulator(environment) if is_gym else JaxSimulator(environment)
@@ -95,30 +67,27 @@ class TaskSimulator:
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
         engine = self.task.vector(min(COLLECTING, samples))
         generator = np.random.default_rng(seed)
-        observation, _ = engine.reset(seed=seed)
-        taken = []
-        for _ in range(-(-samples // engine.num_envs)):
+
+        def act(observation: Observation) -> Rows:
             action = generator.uniform(self.task.action_low, self.task.action_high, engine.action_space.shape)
-            if policy is not None:
-                action = np.asarray(policy(observation), np.float64)
-            following, reward, terminated, truncated, infos = engine.step(action)
-            end = infos.get("final_obs", following)
-            extras = {name: infos[name] for name in self.task.extras}
-            taken.append(_rows(observation, action, reward, end, terminated, truncated, extras))
-            observation = following
+            return action if policy is None else np.asarray(policy(observation), np.float64)
+
+        rounds = played(engine, -(-samples // engine.num_envs), act, seed, extras=self.task.extras)
         engine.close()
-        return _joined(taken, samples)
+        return joined(rounds, samples)
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
-        before = self._physics.start(*self.task.restored(observation, extras))
-        after = self._physics.advance(before, action)
-        start, end = Moment.of(self._physics, before), Moment.of(self._physics, after)
-        outcome = self.task.outcome(start, action, end)
+        start = self.task.restored(observation, extras)
+        before = self._physics.start(start.qpos, start.qvel)
+        begins = Moment.of(self._physics, before, start.goal)
+        after = self._physics.advance(before, self.task.control(begins, action))
+        end = Moment.of(self._physics, after, start.goal)
+        outcome = self.task.outcome(begins, action, end)
         return Answer(self.task.observe(end), outcome.reward, outcome.terminated, outcome.extras)
 
     def in_contact(self, transition: Transition) -> Flags:
         begins, ends = (
-            _touching(self.task.model, self.task.restored(np.asarray(observation), {})[0])
+            _touching(self.task.model, self.task.restored(np.asarray(observation), {}).qpos)
             for observation in (transition.observation, transition.next_observation)
         )
         return begins | ends
@@ -130,7 +99,7 @@ class JaxSimulator:
     def __init__(self, environment: JaxEnvironment) -> None:
         self.environment: Any = environment
         self.name = environment.name
-        self.table = _numbered(len(environment.observation_low))
+        self.table = numbered(len(environment.observation_low))
         self.single_precision = False
 
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
@@ -139,7 +108,7 @@ class JaxSimulator:
         generator = np.random.default_rng(seed)
         keys = jax.random.split(jax.random.key(seed), (-(-samples // count) + 1, count))
         reset, observe = jax.vmap(self.environment.reset), jax.vmap(self.environment.observe)
-        states, taken = reset(keys[0]), []
+        states, rounds = reset(keys[0]), []
         for key in keys[1:]:
             observation = np.asarray(observe(states), np.float64)
             action = generator.uniform(low, high, (count, len(low)))
@@ -147,11 +116,11 @@ class JaxSimulator:
                 action = np.asarray(policy(observation), np.float64)
             answer = self.ask(observation, {}, action)
             never = np.zeros(count, bool)
-            following, reward, terminated, _ = answer
-            taken.append(_rows(observation, action, reward, following, terminated, never, {}))
+            following, reward, terminated, *_ = answer
+            rounds.append(rows(observation, action, reward, following, terminated, never, {}))
             restored = self._restore(answer.next_observation, {})
             states = jax.tree.map(partial(_where, answer.terminated), reset(key), restored)
-        return _joined(taken, samples)
+        return joined(rounds, samples)
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         with jax.enable_x64(True):
@@ -175,39 +144,52 @@ class GymSimulator:
     def __init__(self, env: Any) -> None:
         self.env = env
         self.name = type(getattr(env, "env", env)).__name__
-        if not isinstance(env.observation_space, Box) or len(env.observation_space.shape) != 1:
-            raise UserError(f"{self.name} must observe a vector, not {env.observation_space}: flatten it")
-        self.table = getattr(env, "table", None) or _numbered(env.observation_space.shape[0])
-        self.single_precision = env.observation_space.dtype == np.float32
+        space = env.observation_space
+        parts: dict[str, Any] = space.spaces if isinstance(space, Dict) else {"": space}
+        if not all(isinstance(part, Box) and len(part.shape) == 1 for part in parts.values()):
+            raise UserError(
+                f"{self.name} must observe a vector or a dict of vectors, not {space}: flatten it"
+            )
+        sizes = {name: part.shape[0] for name, part in parts.items()}
+        if isinstance(space, Dict):
+            self.table = entries_table(numbered_entries(sizes))
+        else:
+            self.table = getattr(env, "table", None) or numbered(sizes[""])
+        self.single_precision = any(part.dtype == np.float32 for part in parts.values())
+        self._has_goals = "achieved_goal" in parts
 
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
         self.env.action_space.seed(seed)
         observation, _ = self.env.reset(seed=seed)
-        taken = []
+        rounds = []
         for _ in range(samples):
+            before = taken(observation)
             action = self.env.action_space.sample()
             if policy is not None:
-                action = np.asarray(policy(np.asarray(observation)[None]))[0]
-            before = np.array(observation, np.float64)  # a copy: the environment may write over its own
+                action = np.asarray(policy(_one_row(observation)))[0]
             following, reward, terminated, truncated, info = self.env.step(action)
-            after = np.array(following, np.float64)
-            extras = {name: value[None] for name, value in _numbers(info).items()}
-            step = (before, action, np.float64(reward), after, terminated, truncated)
-            taken.append(_rows(*(np.array([part]) for part in step), extras))
+            outcome = (np.float64(reward), taken(following), terminated, truncated)
+            step = (before, np.array(action), *outcome, _numbers(info))
+            rounds.append(rows(*(_one_row(part) for part in step)))
             observation = self.env.reset()[0] if terminated or truncated else following
-        return _joined(taken, samples)
+        if self._has_goals:
+            rounds = with_later_goals(rounds, np.random.default_rng(seed))
+        return joined(rounds)
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
-        answers = []
         self.env.reset()
-        for row in range(len(observation)):
-            self.env.restore(observation[row], {name: values[row] for name, values in extras.items()})
+        answers, seen, infos = [], [], []
+        for row in range(len(action)):
+            shown = self.env.restore(_row(observation, row), _row(dict(extras), row))
+            if isinstance(shown, dict):
+                seen.append(taken(shown))
             following, reward, terminated, _, info = self.env.step(action[row])
-            answers.append((np.array(following, np.float64), reward, terminated, _numbers(info)))
-        following, reward, terminated, infos = zip(*answers, strict=True)
+            answers.append((taken(following), np.float64(reward), np.bool_(terminated)))
+            infos.append(_numbers(info))
         shared = set.intersection(*(set(info) for info in infos))
         found = {name: np.array([info[name] for info in infos]) for name in shared}
-        return Answer(np.array(following), np.array(reward, np.float64), np.array(terminated), found)
+        following, reward, terminated = _stacked(answers)
+        return Answer(following, reward, terminated, found, _stacked(seen) if seen else None)
 
     def in_contact(self, transition: Transition) -> Flags | None:
         return self.env.in_contact(transition) if isinstance(self.env, Probed) else None
@@ -242,8 +224,16 @@ class Probed:
         return qpos, qvel
 
 
-def _numbered(count: int) -> tuple[Quantity, ...]:
-    return tuple(Quantity("reading", place, "", f"observation {place}", "") for place in range(count))
+def _one_row(values: Any) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], values)
+
+
+def _row(values: Any, row: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[row], values)
+
+
+def _stacked(rows: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.array(leaves), *rows)
 
 
 def _numbers(info: Mapping[str, Any]) -> dict[str, Rows]:
@@ -267,14 +257,3 @@ def _touching(model: mujoco.MjModel, poses: Iterable[Rows]) -> Flags:
 def _where(flags: Flags, yes: Any, no: Any) -> Any:
     """Rows of one or the other."""
     return np.where(flags.reshape(-1, *(1,) * (np.ndim(yes) - 1)), yes, no)
-
-
-def _rows(*fields: Any) -> Transition:
-    """A transition of NumPy arrays."""
-    return Transition(*fields)
-
-
-def _joined(parts: list[Transition], samples: int) -> Transition:
-    """One transition with `samples` rows."""
-    joined: Transition = jax.tree.map(lambda *leaves: np.concatenate(leaves)[:samples], *parts)
-    return joined

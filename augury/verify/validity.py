@@ -5,7 +5,9 @@
     answer    ← the simulator, put where the augmented observation says, given the augmented action
     invalid   ← augmented and answer differ in next observation, reward, termination or an extra
 
-All in double precision. An augmentation is dynamics-invariant where nothing is invalid.
+All in double precision, but for dicts of 32 bits, which keep them. Where a simulator needs more than the
+observation to be put somewhere, what is seen there must be the observation. An augmentation is
+dynamics-invariant where nothing is invalid.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import gymnasium
 import jax
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +24,13 @@ from scipy.stats import binomtest
 
 from augury import augmentations, envs
 from augury.augmentations.base import Augmentation, as_pytree, conform, describe, needs_of
+from augury.envs.probe import unwrapped
 from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify import causes
-from augury.verify.simulators import Flags, Policy, Rows, Simulator, simulator_of
+from augury.verify.base import Answer, Flags, Policy, Rows, Simulator, joined
+from augury.verify.observations import flat
+from augury.verify.simulators import simulator_of
 
 Indices = npt.NDArray[np.intp]
 
@@ -43,6 +49,8 @@ ENOUGH_FREE = 20
 STRAY = 0.02
 """Share of the invalid ones that may look free of contact: they touched something in between."""
 REWARD, TERMINATED = "reward", "termination"
+BEFORE = ", before the step"
+"""Behind the name of a number of the observation itself."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +161,10 @@ def verify(
     name = describe(augmentation)
     if isinstance(augmentation, str):
         entry, _ = augmentations.parse(augmentation)
-        environment = entry.environment if environment is None else environment
+        environment = entry.home if environment is None else environment
         if isinstance(environment, str):
             entry.require(envs.make(environment).name)
-        augmentation = augmentations.make(augmentation)
+        augmentation = augmentations.make(augmentation, _name_of(environment) if entry.takes_task else None)
     if not callable(augmentation):
         raise UserError(f"{name} is no augmentation: it cannot be called")
     if environment is None:
@@ -230,16 +238,19 @@ class Errors(NamedTuple):
         """Ask the simulator for the next step from where each transition begins, and compare."""
         answer = simulator.ask(transition.observation, transition.extras, transition.action)
         extras = [name for name in needs if name in answer.extras]
-        names = (*(quantity.name for quantity in simulator.table), REWARD, TERMINATED, *extras)
-        said, simulated = (
-            np.column_stack([*columns, *(values[name] for name in extras)]).astype(np.float64)
-            for columns, values in (
-                ((transition.next_observation, transition.reward, transition.terminated), transition.extras),
-                ((answer.next_observation, answer.reward, answer.terminated), answer.extras),
-            )
-        )
+        observed = [quantity.name for quantity in simulator.table]
+        names = [*observed, REWARD, TERMINATED, *extras]
+        if answer.observation is not None:
+            names += [f"{name}{BEFORE}" for name in observed]
+
+        def columns(one: Transition | Answer) -> Rows:
+            begins = [] if answer.observation is None else [flat(one.observation)]
+            parts = [flat(one.next_observation), one.reward, one.terminated]
+            return np.column_stack([*parts, *(one.extras[name] for name in extras), *begins]).astype(float)
+
+        said, simulated = columns(transition), columns(answer)
         error = np.abs(said - simulated)
-        return cls(names, said, simulated, np.where(np.isnan(error), np.inf, error))
+        return cls(tuple(names), said, simulated, np.where(np.isnan(error), np.inf, error))
 
     @property
     def largest(self) -> Rows:
@@ -249,6 +260,11 @@ class Errors(NamedTuple):
     def wrong_in(self, name: str, tolerance: float) -> Flags:
         """Which transitions are wrong in this number."""
         return self.error[:, self.names.index(name)] > tolerance
+
+    def wrong_before(self, tolerance: float) -> Flags:
+        """Which transitions do not begin as is seen where the simulator was put."""
+        before = [name.endswith(BEFORE) for name in self.names]
+        return np.any(self.error[:, before] > tolerance, 1)
 
     def dimensions(self, tolerance: float) -> tuple[Dimension, ...]:
         """The numbers that are wrong somewhere, the most often wrong first."""
@@ -281,8 +297,7 @@ def _collected(
     missing = [name for name in needs if name not in parts[0].extras]
     if missing:
         raise UserError(f"{simulator.name} does not provide the extras {', '.join(missing)}")
-    joined: Transition = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
-    return joined
+    return joined(parts)
 
 
 def _repeatable(
@@ -323,13 +338,15 @@ def _cause(
     if simulator.single_precision and tolerance < errors.largest.max() < SINGLE_PRECISION:
         return f"{simulator.name} computes with 32 bits, and errors are within them: raise the tolerance"
     moved_wrongly: Flags = np.any(errors.error[:, : len(simulator.table)] > tolerance, 1)
-    found = []
+    found: list[str | None] = []
     for name, field in ((REWARD, "reward"), (TERMINATED, "terminated")):
         amiss = errors.wrong_in(name, tolerance) & ~moved_wrongly
         if amiss.any() and causes.stale(observed, augmented, field, amiss):
             found.append(f"the {name} is that of the observed transition: recompute it")
     if moved_wrongly.any():
         found.append(_cause_of_motion(simulator, observed, augmented, moved_wrongly, contact, tolerance))
+    elif (misplaced := errors.wrong_before(tolerance)).any():
+        found.append(_cause_by_repair(simulator, observed, augmented, misplaced, tolerance))
     return "; ".join(filter(None, found)) or None
 
 
@@ -348,13 +365,27 @@ def _cause_of_motion(
         )
     if causes.stale(observed, augmented, "next_observation", wrong):
         return "the next observation is that of the observed transition: augment it too"
-
-    def rows(transition: Transition) -> Transition:
-        picked: Transition = jax.tree.map(lambda leaf: leaf[wrong][: causes.SECOND_LOOK], transition)
-        return picked
-
-    if cause := causes.recognised(simulator, rows(observed), rows(augmented), tolerance):
+    if cause := causes.torn(observed, augmented, wrong):
+        return cause
+    if cause := _cause_by_repair(simulator, observed, augmented, wrong, tolerance):
         return cause
     return "the action is that of the observed transition" * causes.stale(
         observed, augmented, "action", wrong
     )
+
+
+def _cause_by_repair(
+    simulator: Simulator, observed: Transition, augmented: Transition, wrong: Flags, tolerance: float
+) -> str | None:
+    def rows(transition: Transition) -> Transition:
+        picked: Transition = jax.tree.map(lambda leaf: leaf[wrong][: causes.SECOND_LOOK], transition)
+        return picked
+
+    return causes.recognised(simulator, rows(observed), rows(augmented), tolerance)
+
+
+def _name_of(environment: Any) -> str | None:
+    """What an environment of ours is called; other people's have no name that means anything here."""
+    if isinstance(environment, gymnasium.Env):
+        environment = unwrapped(environment)
+    return environment if isinstance(environment, str) else getattr(environment, "name", None)

@@ -1,0 +1,124 @@
+"""Policies that outlast their run: to act with, and to play elsewhere, in another simulator say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import numpy.typing as npt
+
+from augury.agents import Parameters
+from augury.errors import UserError
+from augury.fleet import arrays as files
+from augury.fleet import results
+from augury.fleet.arm import Arm
+from augury.fleet.arrays import Arrays, DamagedError
+from augury.fleet.halves import fleet_for
+from augury.fleet.program import Program, blank_observation
+from augury.transition import Observation
+
+Numbers = npt.NDArray[np.float32]
+
+
+class Played(NamedTuple):
+    """What came of episodes without exploration, of every agent."""
+
+    success: Numbers
+    """Share of the episodes that succeeded."""
+    returns: Numbers
+    """Mean undiscounted return."""
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The policies of a finished run's agents."""
+
+    asked: dict[str, Any]
+    """The settings of their run."""
+    actors: Parameters
+    """Their parameters, as NumPy arrays; agents are the leading axis."""
+
+    @property
+    def environment(self) -> str:
+        """Where they were trained."""
+        return str(self.asked["environment"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """Of every agent."""
+        return self._arm().seeds
+
+    def act(self, agent: int, observation: Observation) -> Numbers:
+        """What an agent does, in its environment's units: one action, or one for every row."""
+        expected = jax.tree.map(np.shape, self._program.environment.observation_low)
+        if jax.tree.map(lambda part: np.shape(part)[-1:], observation) != expected:
+            raise UserError(f"observations of {self.environment} have shape {expected}")
+        actor = jax.tree.map(lambda leaf: leaf[agent], self.actors)
+        shown = jax.tree.map(lambda part: np.asarray(part, np.float32), observation)
+        return np.asarray(self._act(actor, shown))
+
+    def play(self, environment: str | None = None, episodes: int = 80, seed: int = 0) -> Played:
+        """Let every agent play; where it was trained, if not said. The seed decides how episodes start."""
+        for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+            if not least <= value < 2**31:
+                raise UserError(f"{name} must be at least {least}, and below 2^31, not {value}")
+        arm = self._arm(
+            evaluation_environment=environment or self.environment, evaluation_episodes=episodes
+        ).resolved()
+        fleet = fleet_for([arm])
+        try:
+            return Played(*fleet.play(self.actors, seed))
+        finally:
+            fleet.close()
+
+    def _arm(self, **changes: Any) -> Arm:
+        """The arm they were trained by, as far as acting goes."""
+        known = {field.name for field in fields(Arm)}
+        asked = {name: value for name, value in self.asked.items() if name in known}
+        unaugmented = {"augmentation": None, "ratio": None, "update_ratio": None}
+        return Arm(**(asked | {"hidden": tuple(asked["hidden"])} | unaugmented | changes))
+
+    @cached_property
+    def _program(self) -> Program:
+        return self._arm(evaluation_environment=None).resolved().program()
+
+    @cached_property
+    def _act(self) -> Any:
+        return jax.jit(self._program.act)
+
+
+def load_policies(folder: Path | str) -> Policies:
+    """The policies of the finished run in a folder."""
+    folder = Path(folder)
+    run = results.read_run(folder)
+    path = folder / results.POLICIES
+    if not path.exists():
+        raise UserError(f"{folder} holds no policies: {results.POLICIES} is missing")
+    try:
+        return _checked(Policies(run["asked"], None), files.load(path)[0])
+    except UserError:
+        raise
+    except (DamagedError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error})") from error
+
+
+def _checked(policies: Policies, stored: Arrays) -> Policies:
+    """The policies with the parameters that are stored, if they are what such a run leaves."""
+    program = policies._program
+
+    def actor() -> Parameters:
+        return program.algorithm.init(jax.random.key(0), blank_observation(program.environment)).actor
+
+    shapes = jax.eval_shape(actor)
+    names = files.named(shapes)
+    if stored.keys() != names.keys():
+        raise DamagedError("other parameters than its run's")
+    for name, shape in names.items():
+        if stored[name].shape != (policies.asked["agents"], *shape.shape):
+            raise DamagedError(f"{name} has shape {stored[name].shape}")
+    actors = jax.tree.unflatten(jax.tree.structure(shapes), [stored[name] for name in names])
+    return Policies(policies.asked, actors)
