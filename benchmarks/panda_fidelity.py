@@ -152,7 +152,7 @@ def forward_kinematics(reference: Reference, count: int, seed: int) -> Table:
 def record(reference: Reference, count: int, seed: int) -> Transitions:
     """So many steps of episodes under uniform random actions."""
     goals, generator = reference.goals, np.random.default_rng(seed)
-    row, rows = reference.row, []
+    row, rows = reference.row, list[Any]()
     thing = place_of_thing(goals)
     left = 0
     while len(rows) < count:
@@ -293,7 +293,7 @@ def hold(seen: Rows, step: int) -> Rows:
 def lift(seen: Rows, step: int) -> Rows:
     """Go above the cube with open fingers, down, close them, and go up."""
     hand, thing = seen[:, :3], seen[:, 7:10]
-    above, grasped = thing + (0, 0, 0.08), thing * (1, 1, 0) + (0, 0, 0.015)
+    above, grasped = thing + np.array([0, 0, 0.08]), thing * (1, 1, 0) + np.array([0, 0, 0.015])
     towards = (above if step < 12 else grasped) - hand
     if step >= 24:
         towards = np.tile([0, 0, 0.0 if step < 30 else 0.015], (len(seen), 1))
@@ -334,7 +334,7 @@ def exploration(episodes: int, seed: int) -> tuple[Table, Table]:
     return heights, shares
 
 
-def explored(engine: Engine, name: str, seed: int) -> tuple[Rows, Rows, Rows, Rows]:
+def explored(engine: Engine, name: str, seed: int) -> tuple[Any, Any, Any, Any]:
     """Of episodes under random actions: heights, steps that moved the object, steps, and success."""
     thing = place_of_thing(GOAL_TASKS[name])
     shape = engine.action_space.shape
@@ -364,7 +364,7 @@ def played(engine: Engine, policy: Policy, seed: int, goal: float | None = None)
 
 def both(name: str, count: int) -> list[tuple[str, Engine]]:
     reference: PandaGym = next(task for task in REFERENCES if task.name == f"panda-gym-{name}")
-    engines = (reference, PANDA_TASKS[f"panda-{name}"])
+    engines: tuple[Any, Any] = (reference, PANDA_TASKS[f"panda-{name}"])
     return [
         (who, task.vector(count, autoreset=False))
         for who, task in zip(("panda-gym", "ours"), engines, strict=True)
@@ -372,7 +372,7 @@ def both(name: str, count: int) -> list[tuple[str, Engine]]:
 
 
 def start_of(states: Rows, goal_size: int) -> Start:
-    """PyBullet's states for MuJoCo, whose quaternions begin with w and whose bodies turn in their own frame."""
+    """PyBullet's states for MuJoCo: quaternions begin with w, and bodies turn in their own frame."""
     assert states.shape[1] == STATE_SIZE
     joints = len(NEUTRAL)
     angles, speeds, place, turn, velocity, spin = np.split(

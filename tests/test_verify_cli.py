@@ -8,12 +8,15 @@ from pathlib import Path
 
 import gymnasium
 import matplotlib.image
+import numpy as np
 import pytest
 
 from augury.cli import main
 from augury.envs.locomotion import TASKS
+from augury.envs.panda import PANDA_TASKS
 from augury.envs.rendering import Camera
 from augury.errors import UserError
+from augury.report import scenes
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 
@@ -145,6 +148,16 @@ def test_an_ambiguous_model_is_explained_and_resolved_by_a_pair(tmp_path, capsys
             "unknown environment 'ants': did you mean 'ant'?",
         ),
         (("verify", "ant/rotate", "--samples", "0"), "samples must be at least 1, not 0"),
+        (
+            ("show", "panda/translate-goal"),
+            "choose one of panda-push, panda-slide, panda-pick-and-place, panda-flip",
+        ),
+        (
+            ("show", "panda/translate-goal", "--environment", "panda-gym-flip-quadrant"),
+            "there are no pictures of panda-gym-flip-quadrant: choose panda-flip-quadrant",
+        ),
+        (("show", "panda/translate-goal", "--environment", "ant"), "is for panda-*, not for ant"),
+        (("show", "ant/rotate", "--environment", "panda-push"), "is for ant, not for panda-push"),
         (("symmetry", "nowhere.xml"), "cannot read the model nowhere.xml"),
         (("symmetry", "goal2d"), "goal2d has no MuJoCo model"),
         (("symmetry", "humanid"), "did you mean 'humanoid'?"),
@@ -175,6 +188,33 @@ def test_poses_are_drawn(name, tmp_path):
     above, below = picture[: len(picture) // 2], picture[len(picture) // 2 :]
     assert above.std() > 0.1
     assert abs(above[: len(below)] - below[: len(above)]).mean() > 0.01  # not the same poses twice
+
+
+@pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
+@pytest.mark.parametrize("environment", ["panda-slide", "panda-flip-quadrant"])
+def test_scenes_are_drawn(environment, tmp_path):
+    path = tmp_path / "scenes.png"
+    assert run("show", "panda/hindsight", "--environment", environment, "--out", str(path)) == 0
+    picture = matplotlib.image.imread(path)
+    assert picture.shape[0] > 1000
+    above, below = picture[: len(picture) // 2], picture[len(picture) // 2 :]
+    assert abs(above[: len(below)] - below[: len(above)]).mean() > 0.01  # not the same scenes twice
+
+
+@pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
+@pytest.mark.parametrize("goal", [(0.1, -0.1, 0.02), (0.55, 0.15, 0.03), (0.55, -0.15, 0.03)])
+def test_a_ring_is_around_the_goals_shadow(goal):
+    task = PANDA_TASKS["panda-push"]
+    pose = task.start(np.random.default_rng(0)).qpos
+    with Camera(task.scene, scenes.WIDTH, scenes.HEIGHT) as camera:
+        seen, unseen = (
+            camera.picture(pose, scenes._view(), task.target(np.array(place))).astype(int)
+            for place in (goal, (0, 0, -1))
+        )
+    rows, columns = np.nonzero(np.abs(seen - unseen).sum(-1) > 40)
+    middle = (columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2
+    assert middle == pytest.approx(scenes._pixel(scenes._view(), task.scene, np.array(goal)), abs=15)
+    assert scenes.RING < middle[1] < scenes.HEIGHT - scenes.RING
 
 
 @pytest.mark.parametrize("missing", [{"MUJOCO_GL": "glfw"}, {"PYOPENGL_PLATFORM": "osmesa"}])

@@ -37,6 +37,7 @@ from augury.envs.panda_model import COARSE, FINE, Pace
 from augury.envs.panda_settings import Bounds
 from augury.envs.physics import Physics, Rollout, Rows
 from augury.envs.vector import Moment, Outcome, Start, VectorEnvironment
+from augury.errors import UserError
 from augury.transition import Array, Transition
 
 REACH = 0.05
@@ -120,6 +121,8 @@ class PandaTask:
 
     def restored(self, observation: Observation, extras: Mapping[str, Rows]) -> Start:
         """The joints are not observed: `extras["state"]` has them, as `state` gives it."""
+        if "state" not in extras:
+            raise UserError(f"{self.name} is restored from extras['state'], since joints are not observed")
         state = extras["state"]
         return Start(state[:, : self.model.nq], state[:, self.model.nq :], observation["desired_goal"])
 
@@ -205,7 +208,7 @@ class PandaTask:
 
     def _spec(self, *, scenery: bool = False) -> mujoco.MjSpec:
         thing: panda_model.Thing = "puck" if panda_settings.task_name(self.goals) == "slide" else "cube"
-        return panda_model.build(thing, self.pace, scenery=scenery)
+        return panda_model.build(thing, self.pace, blocked=not self._grips, scenery=scenery)
 
 
 def _hand_place(moment: Moment) -> Rows:

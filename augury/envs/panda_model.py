@@ -126,6 +126,8 @@ LINKS = (
     Link((0.088, 0, 0), 1, 0.2, (0, 0, 0.08), (0.000362, 0.000362, 0.000592), _ROUND, 120, 0.00403),
 )
 _FINGER_FORCE, _FINGER_ROTOR = 170.0, 0.2
+_BLOCKED = Motor(_FINGER_FORCE, gain=500, rotor=1.0)
+"""Fingers that stay closed may have more inertia, and give way less."""
 _HAND_PLACE, _HAND_TURN, _FINGER_PLACE = 0.107, -np.pi / 4, 0.0584
 _FINGER_SHAPE = (  # half its width, how far it is from the middle, how far below its root
     (0.0104, 0.0026, 0.0),
@@ -145,10 +147,11 @@ _SPINNING = 0.001
 """Spinning friction of the fingers."""
 
 
-def build(thing: Thing, pace: Pace = FINE, *, scenery: bool = False) -> mujoco.MjSpec:
+def build(thing: Thing, pace: Pace = FINE, *, blocked: bool, scenery: bool = False) -> mujoco.MjSpec:
     """The robot, its table and the cube or puck, ready to compile.
 
-    `scenery` adds what only pictures show: the arm's links, colours, and the target, a body named so.
+    The fingers of a `blocked` gripper stay closed. `scenery` adds what only pictures show: the arm's links,
+    colours, and the target, a body named so.
     """
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
@@ -158,9 +161,9 @@ def build(thing: Thing, pace: Pace = FINE, *, scenery: bool = False) -> mujoco.M
     # PyBullet finds one point of contact for a finger, whose stiffness is that of one point.
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
     _add_surroundings(spec, thing)
-    _add_arm(spec, pace)
+    _add_arm(spec, pace, blocked)
     _add_thing(spec, thing)
-    _add_contacts(spec, thing, pace)
+    _add_contacts(spec, thing, pace, blocked)
     spec.add_sensor(
         name="hand place",
         type=mujoco.mjtSensor.mjSENS_FRAMEPOS,
@@ -196,7 +199,7 @@ def _add_surroundings(spec: mujoco.MjSpec, thing: Thing) -> None:
     )
 
 
-def _add_arm(spec: mujoco.MjSpec, pace: Pace) -> None:
+def _add_arm(spec: mujoco.MjSpec, pace: Pace, blocked: bool) -> None:
     gains = iter(pace.gains)
     body = spec.worldbody.add_body(name="link0", pos=BASE)
     for number, link in enumerate(LINKS, 1):
@@ -240,7 +243,7 @@ def _add_arm(spec: mujoco.MjSpec, pace: Pace) -> None:
             inertia=(0.000042, 0.000039, 0.000017),
             explicitinertial=True,
         )
-        motor = Motor(_FINGER_FORCE, pace.finger_gain, _FINGER_ROTOR)
+        motor = _BLOCKED if blocked else Motor(_FINGER_FORCE, pace.finger_gain, _FINGER_ROTOR)
         _add_joint(spec, finger, name, (0, side, 0), FINGER_RANGE, motor, pace)
         spec.add_mesh(
             name=name, uservert=_finger_corners(side), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
@@ -315,7 +318,7 @@ def _add_thing(spec: mujoco.MjSpec, thing: Thing) -> None:
     body.add_geom(name="thing", type=shape, size=(0.02,) * 3 if cube else (0.03, 0.015, 0), **_SILENT)
 
 
-def _add_contacts(spec: mujoco.MjSpec, thing: Thing, pace: Pace) -> None:
+def _add_contacts(spec: mujoco.MjSpec, thing: Thing, pace: Pace, blocked: bool) -> None:
     """Who may touch whom. A body's inverse weight decides how hard MuJoCo takes a contact to be."""
     model = spec.compile()
     for first, second in _PAIRS:
@@ -328,15 +331,17 @@ def _add_contacts(spec: mujoco.MjSpec, thing: Thing, pace: Pace) -> None:
             reference, impedances = _law(_STIFFNESS * pace.substep / _DAMPING, impedance, pace)
         else:
             reference, impedances = _law(pace.reduction(0.08), _HELD, pace)
-        gripped = soft and second == "thing"
+        handled = soft and second == "thing"
+        # What is gripped must not slip; there fingers are pressed on, and nothing parts.
+        slip_decay = 1 / pace.substep if handled and not blocked else _SLIP_DECAY
         spec.add_pair(
             geomname1=first,
             geomname2=second,
-            condim=4 if gripped else 3,
-            friction=(friction, friction, _SPINNING * _FRICTION[thing] if gripped else 1e-5, 1e-4, 1e-4),
+            condim=4 if handled else 3,
+            friction=(friction, friction, _SPINNING * _FRICTION[thing] if handled else 1e-5, 1e-4, 1e-4),
             solref=reference,
             solimp=impedances,
-            solreffriction=(-1.0, -_SLIP_DECAY * impedances[0]),
+            solreffriction=(-1.0, -slip_decay * impedances[0]),
         )
 
 

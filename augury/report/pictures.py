@@ -40,7 +40,8 @@ def draw_augmentation(
     where = envs.make(environment)
     entry.require(where.name)
     function = augmentations.make(name, environment if entry.takes_task else None)
-    title = f"{name} on {environment}\n{entry.summary}"
+    place = "" if environment == entry.environment else f" on {environment}"
+    title = f"{name}{place}\n{entry.summary}"
     if isinstance(where, Locomotion):
         draw_poses(title, where, function, path, transitions=transitions, seed=seed)
         return
@@ -49,8 +50,9 @@ def draw_augmentation(
         return
     if isinstance(where, PandaGym):
         raise UserError(f"there are no pictures of {environment}: choose {PandaTask(where.goals).name}")
+    assert isinstance(where, Goal2D)
     observe_key, copy_key = jax.random.split(jax.random.key(seed))
-    observed = _random_transitions(observe_key, transitions)
+    observed = _random_transitions(where, observe_key, transitions)
     keys = jax.random.split(copy_key, (transitions, copies))
     repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], copies, 1), observed)
     augmented = jax.vmap(jax.vmap(function))(keys, repeated)
@@ -71,9 +73,8 @@ def draw_augmentation(
         figure.savefig(temporary, format="png", dpi=160)
 
 
-def _random_transitions(key: Any, count: int) -> Transition:
+def _random_transitions(environment: Goal2D, key: Any, count: int) -> Transition:
     """Transitions of Goal2D in random directions."""
-    environment = Goal2D()
     reset_key, action_key = jax.random.split(key)
     observation = jax.vmap(environment.reset)(jax.random.split(reset_key, count))
     # Long steps, whose direction can be seen.

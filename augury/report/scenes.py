@@ -124,8 +124,8 @@ def _legend(task: PandaTask) -> str:
 def _view() -> mujoco.MjvCamera:
     """As panda-gym looks, but with room for the whole arm, and for goals out of its reach."""
     view = camera()
-    view.distance, view.azimuth, view.elevation = 1.5, 140.0, -36.0
-    view.lookat[:] = -0.08, 0.02, 0.13
+    view.distance, view.azimuth, view.elevation = 1.65, 140.0, -36.0
+    view.lookat[:] = -0.06, 0.0, 0.14
     return view
 
 
