@@ -45,11 +45,9 @@ class Engine:
     def step(self, actions):
         assert actions.shape == (self.num_envs, 2)
         moves = ~self.over
-        self.places = self.places + np.where(
-            moves[:, None], self.task.step * np.asarray(actions, np.float64), 0
-        )
+        self.places = self.places + np.where(moves[:, None], 0.3 * np.asarray(actions, np.float64), 0)
         self.steps = self.steps + moves
-        terminated = reached(self.places, self.goals)
+        terminated = reached(self.places, self.goals, self.task.near)
         truncated = ~terminated & (self.steps >= self.task.horizon)
         reward = np.where(moves, terminated - 1.0, 0)
         self.over, observation, infos = terminated | truncated, self._observe(), {}
@@ -83,8 +81,8 @@ class Engine:
             self.places[row], self.goals[row] = generator.uniform(-1, 1, (2, 2))
 
 
-def reached(achieved, desired):
-    return ((achieved - desired) ** 2).sum(-1) < NEAR**2
+def reached(achieved, desired, near=NEAR):
+    return ((achieved - desired) ** 2).sum(-1) < near**2
 
 
 def reached_with(achieved, desired, info):
@@ -101,7 +99,7 @@ class Reaching:
 
     name: str = "reaching"
     shown: int = 4
-    step: float = 0.3
+    near: float = NEAR
     training: dict = field(default_factory=dict, compare=False)
     horizon = 8
     extras = ()
@@ -380,7 +378,7 @@ def test_policies_outlast_their_run(run):
 
 
 def test_policies_play_where_they_were_trained_and_elsewhere(run, monkeypatch, capsys):
-    easy = Reaching("reaching-easily", step=1.0)
+    easy = Reaching("reaching-easily", near=3.0)
     monkeypatch.setitem(envs.ENVIRONMENTS, easy.name, easy)
     fleet, agents = trained()
     played = load_policies(run).play(episodes=3, seed=8)
@@ -393,7 +391,7 @@ def test_policies_play_where_they_were_trained_and_elsewhere(run, monkeypatch, c
     main(["evaluate", str(run), "--environment", "reaching-easily", "--episodes", "3"])
     out = capsys.readouterr().out
     elsewhere = load_policies(run).play("reaching-easily", episodes=3)
-    assert (elsewhere.returns != load_policies(run).play(episodes=3).returns).any()
+    assert (elsewhere.success > load_policies(run).play(episodes=3).success).all()
     assert f"{elsewhere.returns[2]:.2f}" in out
     assert "3 episodes of each agent on reaching-easily, trained on reaching" in out
 

@@ -428,9 +428,9 @@ MIRRORED = from_numpy(mirrored)
 
 
 class Dictionary(Spring):
-    """Observes a dict."""
+    """Observes a dict of something else than vectors."""
 
-    observation_space = gymnasium.spaces.Dict(position=Box(-1, 1))
+    observation_space = gymnasium.spaces.Dict(position=Box(-1, 1, (2, 2)))
 
 
 def test_a_users_environment_and_function_are_verified():

@@ -158,8 +158,10 @@ def build(thing: Thing, pace: Pace = FINE, *, blocked: bool, scenery: bool = Fal
     spec.option.timestep = pace.substep
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 10.0
-    # PyBullet finds one point of contact for a finger, whose stiffness is that of one point.
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
+    if thing == "cube":
+        # PyBullet finds one point of contact for a finger, whose stiffness is that of one point. But a puck
+        # lies on several.
+        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
     _add_surroundings(spec, thing)
     _add_arm(spec, pace, blocked)
     _add_thing(spec, thing)

@@ -27,8 +27,12 @@ from augury.verify.validity import augment
 WIDTH, HEIGHT = 720, 600
 RING = 34
 """Pixels around a goal: the thing's shadow alone is easily overlooked."""
-NOISE = 0.5
-"""Of actions that lead to the thing, so that scenes differ."""
+EPISODES = 16
+"""Among which each of the transitions that are drawn is looked for."""
+NEAR = 0.05
+"""Metres from the thing at which the hand has reached it."""
+NOISE = 0.4
+"""Of its actions, so that scenes differ."""
 OBSERVED, AUGMENTED = "#0072B2", "#D55E00"
 
 _BESIDE = np.array([-0.05, -0.05, 0.0])
@@ -73,13 +77,18 @@ def _chosen(task: PandaTask, count: int, seed: int) -> Transition:
     def reach(observation: Observation) -> Any:
         numbers = observation["observation"]
         wanted = generator.normal(0, NOISE, (len(numbers), len(task.action_low)))
-        wanted[:, :3] += 10 * (numbers[:, thing] - numbers[:, hand])
+        way = numbers[:, thing] - numbers[:, hand]
+        # Once there it only jostles: to press on would mostly push the thing off the table.
+        wanted[:, :3] += np.where(np.linalg.norm(way, axis=1, keepdims=True) > NEAR, 10 * way, 0)
         return np.clip(wanted, task.action_low, task.action_high)
 
-    # So many are one episode of each of `count` environments, side by side.
-    collected = PandaSimulator(task).collect(count * task.horizon, reach, seed)
+    # So many are one episode in each of `EPISODES * count` environments, side by side.
+    collected = PandaSimulator(task).collect(EPISODES * count * task.horizon, reach, seed)
     numbers = collected.observation["observation"]
     away = np.linalg.norm(numbers[:, hand] - numbers[:, thing], axis=1)
+    if not isinstance(task.goals, RotationTask):
+        # Rather of a thing that stays on the table: else goals of hindsight would be out of the picture.
+        away += np.asarray(collected.extras["final_achieved_goal"])[:, 2] < 0
     best = [number + count * away[number::count].argmin() for number in range(count)]
     chosen: Transition = jax.tree.map(lambda leaf: leaf[np.array(best)], collected)
     return chosen

@@ -1,4 +1,4 @@
-"""What the verifier asks of a simulator, and how transitions are collected in an engine."""
+"""What the verifier asks of a simulator, and what simulators of our own tasks share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs import HostEngine
+from augury.envs.physics import Physics
 from augury.envs.table import Quantity
+from augury.envs.vector import Moment, Outcome, Start, Task
 from augury.transition import Observation, Transition
 from augury.verify.observations import taken
 
@@ -79,6 +81,15 @@ def played(
         )
         observation = following
     return rounds_played
+
+
+def one_step(task: Task, physics: Physics, start: Start, action: Rows) -> tuple[Moment, Moment, Outcome]:
+    """Where a task of the vector engine begins, and what comes of an action there; all rows at once."""
+    before = physics.start(start.qpos, start.qvel)
+    begins = Moment.of(physics, before, start.goal)
+    after = physics.advance(before, task.control(begins, action))
+    ends = Moment.of(physics, after, start.goal)
+    return begins, ends, task.outcome(begins, action, ends)
 
 
 def rows(*fields: Any) -> Transition:

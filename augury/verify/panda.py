@@ -16,9 +16,8 @@ import numpy.typing as npt
 from augury.envs import PandaGym, PandaTask, panda_settings
 from augury.envs.panda_gym_engine import PandaGymVector
 from augury.envs.table import Quantity
-from augury.envs.vector import Moment
 from augury.transition import Observation, Transition
-from augury.verify.base import COLLECTING, Answer, Policy, Rows, joined, played
+from augury.verify.base import COLLECTING, Answer, Policy, Rows, joined, one_step, played
 from augury.verify.episodes import with_later_goals
 from augury.verify.observations import entries_table, numbered_entries
 
@@ -46,12 +45,8 @@ class PandaSimulator:
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         start = self.task.restored(observation, extras)
-        before = self._physics.start(start.qpos, start.qvel)
-        begins = Moment.of(self._physics, before, start.goal)
-        after = self._physics.advance(before, self.task.control(begins, action))
-        end = Moment.of(self._physics, after, start.goal)
-        outcome = self.task.outcome(begins, action, end)
-        following, seen = self.task.observe(end), self.task.observe(begins)
+        begins, ends, outcome = one_step(self.task, self._physics, start, action)
+        following, seen = self.task.observe(ends), self.task.observe(begins)
         return Answer(following, outcome.reward, outcome.terminated, outcome.extras, seen)
 
     def in_contact(self, transition: Transition) -> None:

@@ -1,7 +1,8 @@
 """Simulators that can be asked what comes after an observation and an action.
 
 An environment joins by one method, `restore(observation, extras)`, which puts it where it looks like that.
-The extras are the numbers in the info of the step that began there.
+The extras are the numbers in the info of the step that began there. One that goes by them may return the dict
+that is then observed, for the observation to be compared with.
 MuJoCo environments get it for free: ours, and Gymnasium's where all they observe is positions and velocities.
 """
 
@@ -20,10 +21,20 @@ from gymnasium.spaces import Box, Dict
 from augury import envs
 from augury.envs import JaxEnvironment, Locomotion, PandaGym, PandaTask
 from augury.envs.probe import is_mujoco, observation_table, unwrapped
-from augury.envs.vector import Moment
 from augury.errors import UserError
 from augury.transition import Observation, Transition
-from augury.verify.base import COLLECTING, Answer, Flags, Policy, Rows, Simulator, joined, played, rows
+from augury.verify.base import (
+    COLLECTING,
+    Answer,
+    Flags,
+    Policy,
+    Rows,
+    Simulator,
+    joined,
+    one_step,
+    played,
+    rows,
+)
 from augury.verify.episodes import with_later_goals
 from augury.verify.observations import entries_table, numbered, numbered_entries, taken
 from augury.verify.panda import PandaGymSimulator, PandaSimulator
@@ -78,12 +89,8 @@ class TaskSimulator:
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         start = self.task.restored(observation, extras)
-        before = self._physics.start(start.qpos, start.qvel)
-        begins = Moment.of(self._physics, before, start.goal)
-        after = self._physics.advance(before, self.task.control(begins, action))
-        end = Moment.of(self._physics, after, start.goal)
-        outcome = self.task.outcome(begins, action, end)
-        return Answer(self.task.observe(end), outcome.reward, outcome.terminated, outcome.extras)
+        _, ends, outcome = one_step(self.task, self._physics, start, action)
+        return Answer(self.task.observe(ends), outcome.reward, outcome.terminated, outcome.extras)
 
     def in_contact(self, transition: Transition) -> Flags:
         begins, ends = (
