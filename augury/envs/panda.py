@@ -226,8 +226,15 @@ def _place(moment: Moment) -> Rows:
 
 
 def _turn(moment: Moment) -> Rows:
-    """Of the thing, a quaternion x, y, z, w."""
-    return moment.qpos[:, [-3, -2, -1, -4]]
+    """Of the thing, a quaternion x, y, z, w.
+
+    Two quaternions are the same turn. PyBullet tells the one with a positive w; or, where w is within ± 1/2,
+    the one whose largest other number is positive.
+    """
+    turn = moment.qpos[:, [-3, -2, -1, -4]]
+    largest = turn[np.arange(len(turn)), np.abs(turn[:, :3]).argmax(1)]
+    leading = np.where(np.abs(turn[:, 3]) > 0.5, turn[:, 3], largest)
+    return np.where(leading[:, None] < 0, -turn, turn)
 
 
 def _rotated(quaternion: Rows, vector: Rows) -> Rows:
