@@ -139,7 +139,7 @@ def forward_kinematics(reference: Reference, count: int, seed: int) -> Table:
     states = np.tile(start_state(np.array([0.0, 0.0, 0.02])), (count, 1))
     states[:, :JOINTS] = angles
     engine = PANDA_TASKS["panda-push"].vector(count, autoreset=False)
-    engine.put(start_of(states, 3))
+    engine.put(*start_of(states, 3))
     shown = Table(
         "hand's place by", "largest error, mm", title=f"Forward kinematics, {count:,} random arms", box=None
     )
@@ -188,7 +188,7 @@ def inverse_kinematics(recorded: dict[str, Transitions]) -> Table:
 def stepped_by_ours(task: PandaTask, seen: Transitions) -> Rows:
     """What our environment observes after the same steps."""
     engine = task.vector(len(seen.states), autoreset=False)
-    engine.put(start_of(seen.states, task.goals.goal_size))
+    engine.put(*start_of(seen.states, task.goals.goal_size))
     observation = engine.step(seen.actions)[0]["observation"]
     engine.close()
     return observation.astype(np.float64)
@@ -245,7 +245,7 @@ def slid(references: dict[str, Reference]) -> Table:
         states = np.tile(start_state(np.array([-0.45, 0.2, height])), (len(SLIDES), 1))
         states[:, 2 * len(NEUTRAL) + 7] = SLIDES
         engine = task.vector(len(SLIDES), autoreset=False)
-        engine.put(start_of(states, 3))
+        engine.put(*start_of(states, 3))
         engine._goals[:] = 9.0  # out of reach
         still = np.zeros(3)
         for _ in range(25):

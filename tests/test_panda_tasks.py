@@ -54,7 +54,7 @@ def put_like(engine, state):
     body_spin = _rotated(turn * (-1, -1, -1, 1), spin)
     qpos = np.concatenate([joints, place, turn[:, [3, 0, 1, 2]]], 1)
     qvel = np.concatenate([speeds, velocity, body_spin], 1)
-    engine.put(Start(qpos, qvel, engine.moment.goal))
+    engine.put(*Start(qpos, qvel, engine.moment.goal))
 
 
 def test_forward_kinematics_is_pybullets():
@@ -208,7 +208,7 @@ def test_a_goal_that_is_reached_ends_the_episode_without_penalty():
     engine.reset(seed=0)
     now = engine.moment
     here = now.qpos[:, 9:12]
-    engine.put(Start(now.qpos, now.qvel, np.stack([here[0], here[1] + (0.2, 0, 0)])))
+    engine.put(*Start(now.qpos, now.qvel, np.stack([here[0], here[1] + (0.2, 0, 0)])))
     shown, reward, terminated, truncated, infos = engine.step(np.zeros((2, 3)))
     assert reward.tolist() == [0, -1]
     assert terminated.tolist() == [True, False] == infos["is_success"].tolist()
@@ -313,7 +313,7 @@ def test_a_picture_shows_the_goal():
     except UserError as error:
         pytest.skip(str(error))
     now = env.engine.moment
-    env.engine.put(Start(now.qpos, now.qvel, now.goal + np.array([0.1, 0.1, 0])))
+    env.engine.put(*Start(now.qpos, now.qvel, now.goal + np.array([0.1, 0.1, 0])))
     changed = (env.render() != first).any(-1)
     assert 20 < changed.sum() < 0.05 * changed.size, "only the goal has moved"
     env.close()

@@ -189,11 +189,12 @@ class VectorEnvironment(VectorEnv):
         if given != expected:
             raise UserError(f"observations must have shape {expected}, not {given}")
         named = {name: np.asarray(values, np.float64) for name, values in (extras or {}).items()}
-        self.put(self.task.restored(observation, named))
+        self.put(*self.task.restored(observation, named))
 
-    def put(self, start: Start) -> None:
-        """Put every environment there, as if an episode began."""
-        self._rows, self._goals = self._physics.start(start.qpos, start.qvel), start.goal
+    def put(self, qpos: Rows, qvel: Rows, goal: Rows | None = None) -> None:
+        """Put every environment at these positions and velocities, as if an episode began there."""
+        self._rows = self._physics.start(qpos, qvel)
+        self._goals = self._goals if goal is None else goal
         self._steps[:], self._terminated[:], self._truncated[:] = 0, False, False
 
     @property
