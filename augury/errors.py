@@ -12,7 +12,11 @@ class UserError(ValueError):
 
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     """Say that `name` is not a `kind`, and what was probably meant."""
+    return UserError(f"unknown {kind} '{name}'{nearest(name, valid)}")
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """The end of such a sentence: what was probably meant, or what there is."""
     choices = sorted(valid)
     near = get_close_matches(name.lower(), choices, n=1, cutoff=0.4)
-    hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(choices)}"
-    return UserError(f"unknown {kind} '{name}': {hint}")
+    return f": did you mean '{near[0]}'?" if near else f": choose from {', '.join(choices)}"

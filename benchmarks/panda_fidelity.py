@@ -44,6 +44,7 @@ ROWS = 64
 """Environments at a time."""
 QUANTILES = (5, 25, 50, 75, 95)
 RESAMPLED = 1_000
+NOTHING = "-"
 SLIDES = (0.1, 0.3, 0.6, 1.0)
 """Speeds in m/s."""
 
@@ -179,7 +180,7 @@ def inverse_kinematics(recorded: dict[str, Transitions]) -> Table:
     for name, seen in recorded.items():
         asked = seen.hands + REACH * seen.actions[:, :3]
         asked[:, 2] = np.maximum(asked[:, 2], 0)
-        ours = hand_place(joint_targets(seen.states[:, :JOINTS], asked))
+        ours = hand_place(joint_targets(seen.states[:, :JOINTS], asked)[0])
         error = 1e3 * distance(ours, hand_place(seen.targets[:, :JOINTS]))
         shown.add_row(name, *(f"{value:.3f}" for value in np.percentile(error, [50, 99, 100])))
     return shown
@@ -204,8 +205,8 @@ def one_step(recorded: dict[str, Transitions], stepped: dict[str, Rows]) -> Tabl
         for kind, chosen in (
             ("all", np.ones(len(error), bool)), ("free", ~seen.touching), ("touching", seen.touching)
         ):  # fmt: skip
-            values = [*np.percentile(error[chosen], [50, 90, 99]), np.median(moves[chosen])]
-            shown.add_row(name, kind, f"{chosen.sum():,}", *(f"{value:.2f}" for value in values))
+            cells = [*percentiles(error[chosen], (50, 90, 99), 2), *percentiles(moves[chosen], (50,), 2)]
+            shown.add_row(name, kind, f"{chosen.sum():,}", *cells)
     return shown
 
 
@@ -222,17 +223,22 @@ def pushed(recorded: dict[str, Transitions], stepped: dict[str, Rows]) -> Table:
         moves = {"panda-gym": 1e3 * distance(before, after), "ours": 1e3 * distance(before, ours)}
         either = np.maximum(*moves.values()) > 1e3 * MOVED
         for who, values in moves.items():
-            cells = [
-                f"{value:.1f}"
-                for value in (*np.percentile(values[either], [10, 50, 90]), values[either].mean())
-            ]
-            cells = [f"{(values > 1e3 * MOVED).sum()} of {either.sum()}", *cells]
-            if who == "ours":
+            cells = [f"{(values > 1e3 * MOVED).sum()} of {either.sum()}"]
+            cells += percentiles(values[either], (10, 50, 90), 1)
+            cells.append(f"{values[either].mean():.1f}" if either.any() else NOTHING)
+            if who == "ours" and either.any():
                 apart = ks_2samp(*(moved[either] for moved in moves.values()))
                 error = np.median(1e3 * distance(after, ours)[either])
                 cells += [f"{error:.2f}", f"{apart.statistic:.3f} ({apart.pvalue:.2f})"]
             shown.add_row(name, who, *cells)
     return shown
+
+
+def percentiles(values: Rows, which: tuple[int, ...], digits: int) -> list[str]:
+    """As a table shows them, also where there is nothing to show."""
+    if not values.size:
+        return [NOTHING] * len(which)
+    return [f"{value:.{digits}f}" for value in np.percentile(values, which)]
 
 
 def slid(references: dict[str, Reference]) -> Table:

@@ -155,6 +155,17 @@ def test_policy_data_multiplies_transitions_batch_and_buffer_but_not_updates():
     assert (more["coverage"][:, -1] > 1.5 * plain["coverage"][:, -1]).all()
 
 
+def test_policy_data_may_be_thirds_of_environments():
+    arm = replace(TRANSLATE, environments=3, policy_data=5 / 3, ratio=1 / 5, update_ratio=1 / 5)
+    replay: Replay = arm.resolved().program().replay
+    assert (replay.environments, replay.batch_size) == (5, 27)
+    assert replay.weights.sum() == pytest.approx(27 * 6 / 5)
+    evaluations = train([arm])[0].evaluations
+    np.testing.assert_array_equal(evaluations["transitions"], evaluations["steps"] * 5 // 3)
+    with pytest.raises(UserError, match=r"policy_data 1\.66667 times environments 2 must be whole"):
+        replace(arm, environments=2).resolved()
+
+
 def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
     arm = replace(TRANSLATE, collect=16, updates=2, environments=4, policy_data=2, ratio=2, buffer_size=512)
     replay: Replay = arm.resolved().program().replay

@@ -109,7 +109,9 @@ class PandaTask:
         action = np.clip(action, -1, 1)
         target = _hand_place(moment) + REACH * action[:, :3]
         target[:, 2] = np.maximum(target[:, 2], 0)
-        angles = joint_targets(moment.qpos[:, :JOINTS], target)
+        angles, torques = joint_targets(moment.qpos[:, :JOINTS], target)
+        # A servo that gives a torque stands off its target. So it is given one that far beyond.
+        angles = angles + torques / self._stiffness
         width = self._width(moment) + GRIP * action[:, 3:] if self._grips else np.zeros((len(action), 1))
         return np.concatenate([angles, width / 2, width / 2], 1)
 
@@ -150,6 +152,12 @@ class PandaTask:
         if self._turns:
             return np.array(_SHOWN_ABOVE), goal[[3, 0, 1, 2]]
         return goal, np.array([1.0, 0.0, 0.0, 0.0])
+
+    @cached_property
+    def _stiffness(self) -> Rows:
+        """Of the arm's servos, N·m per radian."""
+        stiffness: Rows = self.model.actuator_gainprm[:JOINTS, 0]
+        return stiffness
 
     @property
     def seconds(self) -> float:

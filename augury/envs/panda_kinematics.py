@@ -8,6 +8,8 @@ which do not suffice: the targets that panda-gym's motors are given fall short o
 along x. So the same twenty steps are taken here, but for J, which is renewed once on the way: that moves the
 target by 0.2 mm (median).
 
+PyBullet's motors do not give way to the arm's weight. So the torques that carry it are computed here too.
+
 Rows are worked on in blocks of fixed size. So a row's numbers do not depend on how many others there are.
 """
 
@@ -20,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.panda_model import BASE, GRASP, LINKS
+from augury.envs.panda_model import BASE, GRASP, GRAVITY, LINKS, LOAD
 from augury.transition import Array
 
 DAMPING = 0.5
@@ -34,14 +36,18 @@ Frame = tuple[Array, Array, Array]
 """The axes x, y and z of a body, each (3, rows)."""
 
 
-def joint_targets(angles: Rows, places: Rows) -> Rows:
-    """Joint angles, (rows, 7), that lead from these to the hand upright at these places, (rows, 3)."""
+def joint_targets(angles: Rows, places: Rows) -> tuple[Rows, Rows]:
+    """Joint angles, (rows, 7), that lead from these to the hand upright at these places, (rows, 3).
+
+    And the torques that carry the arm where it is.
+    """
     rows = len(angles)
     asked = np.zeros((rows + -rows % BLOCK, len(LINKS) + 3), np.float32)
     asked[:rows, : len(LINKS)], asked[:rows, len(LINKS) :] = angles, places
     # Small matrices are a matter for the processor, also where agents learn on an accelerator.
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        return np.asarray(_solved(asked))[:rows]
+        targets, torques = np.asarray(_solved(asked))
+    return targets[:rows], torques[:rows]
 
 
 def hand_place(angles: Rows) -> Rows:
@@ -52,16 +58,19 @@ def hand_place(angles: Rows) -> Rows:
 
 @jax.jit
 def _solved(asked: Array) -> Array:
+    def each(block: Array) -> Array:
+        angles, target = block[: len(LINKS)], block[len(LINKS) :]
+        return jnp.stack([_solve(angles, target), _carried(angles)])
+
     blocks = asked.reshape(-1, BLOCK, asked.shape[-1]).swapaxes(1, 2)
-    solved = jax.lax.map(lambda block: _solve(block[: len(LINKS)], block[len(LINKS) :]), blocks)
-    return solved.swapaxes(1, 2).reshape(-1, len(LINKS))
+    return jax.lax.map(each, blocks).transpose(1, 0, 3, 2).reshape(2, -1, len(LINKS))
 
 
 def _solve(angles: Array, target: Array) -> Array:
     """One block, rows last: (7, rows) and (3, rows)."""
 
     def renew(_: Array, angles: Array) -> Array:
-        place, frame, axes, origins = _forward(angles)
+        place, frame, axes, origins, _ = _forward(angles)
         missing = jnp.concatenate([target - place, _turn_to_upright(frame)])
         jacobian = jnp.concatenate([jnp.cross(axes, place[:, None] - origins, axis=0), axes])
         squared = (jacobian[:, None] * jacobian[None]).sum(2)
@@ -75,12 +84,17 @@ def _solve(angles: Array, target: Array) -> Array:
     return jax.lax.fori_loop(0, RENEWALS, renew, angles)
 
 
-def _forward(angles: Array) -> tuple[Array, Frame, Array, Array]:
-    """The hand's place and frame, and every joint's axis and origin, (3, joints, rows)."""
+def _carried(angles: Array) -> Array:
+    """What each joint must give against the weight of all that is behind it, (7, rows)."""
+    return GRAVITY * jax.grad(lambda angles: _forward(angles)[-1].sum())(angles)
+
+
+def _forward(angles: Array) -> tuple[Array, Frame, Array, Array, Array]:
+    """The hand's place and frame, every joint's axis and origin, (3, joints, rows), and mass times height."""
     one, zero = jnp.ones_like(angles[0]), jnp.zeros_like(angles[0])
     x, y, z = jnp.stack([one, zero, zero]), jnp.stack([zero, one, zero]), jnp.stack([zero, zero, one])
     place = jnp.stack([coordinate * one for coordinate in BASE])
-    axes, origins = [], []
+    axes, origins, lifted = [], [], zero
     cosines, sines = jnp.cos(angles), jnp.sin(angles)
     for link, cosine, sine in zip(LINKS, cosines, sines, strict=True):
         along_x, along_y, along_z = link.place
@@ -90,8 +104,12 @@ def _forward(angles: Array) -> tuple[Array, Frame, Array, Array]:
         axes.append(z)
         origins.append(place)
         x, y = cosine * x + sine * y, cosine * y - sine * x
+        centre = sum(number * axis for number, axis in zip(link.centre, (x, y, z), strict=True))
+        lifted = lifted + link.mass * (place + centre)[2]
+    load, away = LOAD
+    lifted = lifted + load * (place + away * z)[2]
     x, y = _HAND_COSINE * (x - y), _HAND_COSINE * (x + y)
-    return place + GRASP * z, (x, y, z), jnp.stack(axes, 1), jnp.stack(origins, 1)
+    return place + GRASP * z, (x, y, z), jnp.stack(axes, 1), jnp.stack(origins, 1), lifted
 
 
 def _turn_to_upright(frame: Frame) -> Array:

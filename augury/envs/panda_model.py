@@ -5,7 +5,7 @@ Everything that decides how panda-gym moves is taken over from PyBullet as a law
 - *links*: lengths, masses and limits of the robot's description; inertias as PyBullet computes them, from the
   boxes around its collision shapes (`getDynamicsInfo`);
 - *motors*: a joint is asked for the velocity 0.1 · error / 0.002 s, and its motor gives what force that takes
-  up to a limit. Here that is a servo: see `Motor`;
+  up to a limit. Here that is a servo, told the torque that carries the arm: see `Motor`;
 - *contacts*: PyBullet asks that a contact's next velocity part the bodies by a share of their penetration,
   softly where fingers touch (a spring of 30,000 N/m with a damper of 1,000 N·s/m). MuJoCo solves for
   accelerations, but at a fixed time step its constraint can be given the same law: see `_law`;
@@ -28,6 +28,7 @@ STEP = 0.04
 """Seconds that an action lasts."""
 LAG = 0.002
 """PyBullet's substep, by which what it tells of a link's place is late."""
+GRAVITY = 9.81
 BASE = (-0.6, 0.0, 0.0)
 NEUTRAL = (0.0, 0.41, 0.0, -1.85, 0.0, 2.26, 0.79)
 """Joint angles at the start of an episode."""
@@ -125,10 +126,21 @@ LINKS = (
     Link((0, 0, 0), 1, 1.3, (0.04, 0, 0), (0.003428, 0.005117, 0.005988), (-0.0873, 3.8223), 120, 0.0446),
     Link((0.088, 0, 0), 1, 0.2, (0, 0, 0.08), (0.000362, 0.000362, 0.000592), _ROUND, 120, 0.00403),
 )
+_HAND_MASS, _FINGER_MASS = 0.81, 0.1
 _FINGER_FORCE, _FINGER_ROTOR = 170.0, 0.2
 _BLOCKED = Motor(_FINGER_FORCE, gain=500, rotor=1.0)
 """Fingers that stay closed may have more inertia, and give way less."""
 _HAND_PLACE, _HAND_TURN, _FINGER_PLACE = 0.107, -np.pi / 4, 0.0584
+_HAND_CENTRE, _FINGER_CENTRE = 0.04, 0.02
+_WEIGHTS = (
+    (_HAND_MASS, _HAND_PLACE + _HAND_CENTRE),
+    (2 * _FINGER_MASS, _HAND_PLACE + _FINGER_PLACE + _FINGER_CENTRE),
+)
+LOAD = (
+    sum(mass for mass, _ in _WEIGHTS),
+    sum(mass * away for mass, away in _WEIGHTS) / sum(mass for mass, _ in _WEIGHTS),
+)
+"""What the last link carries: the mass of hand and fingers, and how far along its axis their centre is."""
 _FINGER_SHAPE = (  # half its width, how far it is from the middle, how far below its root
     (0.0104, 0.0026, 0.0),
     (0.0104, 0.0264, 0.0),
@@ -145,6 +157,10 @@ _FRICTION = {
 }  # fmt: skip
 _SPINNING = 0.001
 """Spinning friction of the fingers."""
+_HARDLY_ANY = 0.01
+"""Friction with the table along y, the way in which fingers open. PyBullet's motors do not feel it there, and
+on the hand that of both fingers cancels. But MuJoCo's convex model makes bodies part where a motor drives one
+along: there it would lift the hand by half a millimetre, and slow down the fingers."""
 
 
 def build(thing: Thing, pace: Pace = FINE, *, blocked: bool, scenery: bool = False) -> mujoco.MjSpec:
@@ -156,6 +172,7 @@ def build(thing: Thing, pace: Pace = FINE, *, blocked: bool, scenery: bool = Fal
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.option.timestep = pace.substep
+    spec.option.gravity = (0, 0, -GRAVITY)
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 10.0
     if thing == "cube":
@@ -223,8 +240,8 @@ def _add_arm(spec: mujoco.MjSpec, pace: Pace, blocked: bool) -> None:
         name="hand",
         pos=(0, 0, _HAND_PLACE),
         quat=_turned((0, 0, 1), _HAND_TURN),
-        mass=0.81,
-        ipos=(0, 0, 0.04),
+        mass=_HAND_MASS,
+        ipos=(0, 0, _HAND_CENTRE),
         inertia=(0.003719, 0.001016, 0.003388),
         explicitinertial=True,
     )
@@ -240,8 +257,8 @@ def _add_arm(spec: mujoco.MjSpec, pace: Pace, blocked: bool) -> None:
         finger = hand.add_body(
             name=name,
             pos=(0, 0, _FINGER_PLACE),
-            mass=0.1,
-            ipos=(0, 0.01 * side, 0.02),
+            mass=_FINGER_MASS,
+            ipos=(0, 0.01 * side, _FINGER_CENTRE),
             inertia=(0.000042, 0.000039, 0.000017),
             explicitinertial=True,
         )
@@ -334,13 +351,15 @@ def _add_contacts(spec: mujoco.MjSpec, thing: Thing, pace: Pace, blocked: bool) 
         else:
             reference, impedances = _law(pace.reduction(0.08), _HELD, pace)
         handled = soft and second == "thing"
+        # On the table a contact's first tangent is the world's y.
+        along_y = _HARDLY_ANY if soft and second == "table" and not blocked else friction
         # What is gripped must not slip; there fingers are pressed on, and nothing parts.
         slip_decay = 1 / pace.substep if handled and not blocked else _SLIP_DECAY
         spec.add_pair(
             geomname1=first,
             geomname2=second,
             condim=4 if handled else 3,
-            friction=(friction, friction, _SPINNING * _FRICTION[thing] if handled else 1e-5, 1e-4, 1e-4),
+            friction=(along_y, friction, _SPINNING * _FRICTION[thing] if handled else 1e-5, 1e-4, 1e-4),
             solref=reference,
             solimp=impedances,
             solreffriction=(-1.0, -slip_decay * impedances[0]),

@@ -50,7 +50,7 @@ class Arm:
     """m, augmented transitions per observed one; a fraction or 'inf' too. 1 with an augmentation."""
     update_ratio: float | None = None
     """α, augmented per observed transition in an update batch; a fraction too. 1 with an augmentation."""
-    policy_data: int = 1
+    policy_data: float = 1
     """xN policy data: N times the environments, batch and buffer; steps are counted as without."""
     environments: int = unless_said(1)
     """Environments of each agent; the ratios stay as they are, k environments make k times the updates."""
@@ -152,9 +152,9 @@ class Arm:
             algorithm=ALGORITHMS[self.algorithm](actions=len(environment.action_low), hidden=self.hidden),
             replay=Replay(
                 layout=Layout.of(_example(environment, extras)),
-                environments=self.policy_data * self.environments,
+                environments=round(self.policy_data * self.environments),
                 capacity=self.collect * math.ceil(min(self.buffer_size, self.steps) / self.round_steps),
-                batch_size=self.batch_size * self.policy_data,
+                batch_size=round(self.batch_size * self.policy_data),
                 update_ratio=self.update_ratio if augmented else 0.0,
                 copies=math.ceil(self.ratio) if augmented and self.storage == "eager" else 0,
                 fractional=augmented and not math.isinf(self.ratio) and self.ratio % 1 > 0,
@@ -275,6 +275,10 @@ class Arm:
             raise UserError(f"random_steps {self.random_steps} leave no update in {self.steps} steps")
         if not self.hidden or min(self.hidden) < 1:
             raise UserError(f"hidden must be widths of at least 1, not {self.hidden}")
+        if not math.isclose(held := self.policy_data * self.environments, round(held)):
+            raise UserError(
+                f"policy_data {self.policy_data:g} times environments {self.environments} must be whole"
+            )
         if self.storage not in ("lazy", "eager"):
             raise unknown_name("storage", self.storage, ("lazy", "eager"))
 

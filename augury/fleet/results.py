@@ -49,7 +49,7 @@ class Result:
         asked = self.asked
         words = [] if asked["algorithm"] == "td3" else [asked["algorithm"].upper()]
         if asked["policy_data"] > 1:
-            words.append(f"×{asked['policy_data']} policy data")
+            words.append(f"×{asked['policy_data']:.3g} policy data")
         if asked["augmentation"] is not None and asked["ratio"] != 0:
             name = asked["augmentation"].split("/")[-1]
             words.append(f"{name} m={float(asked['ratio']):g} α={asked['update_ratio']:g}")

@@ -176,7 +176,7 @@ def _evaluations(arm: Arm, history: Arrays) -> Arrays:
     """The arrays of `evaluations.npz`, from what was measured of an arm's agents."""
     rounds = np.array(arm.evaluation_rounds)
     steps = rounds * arm.round_steps
-    transitions = steps * arm.policy_data
+    transitions = np.rint(steps * arm.policy_data).astype(steps.dtype)
     updates = np.asarray(arm.program().updates_after(jnp.asarray(rounds)))
     updates_made = np.diff(updates, prepend=0)
     replay_ratio = np.tile(updates_made / np.diff(transitions, prepend=0), (arm.agents, 1))
