@@ -8,12 +8,8 @@ DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
 .PHONY: reproduce test clean
 
-reproduce: $(VENV)/.installed ## Train three arms on Goal2D and draw their curves: about five minutes on two cores
-	rm -rf results/reproduce
-	$(BIN)/augury train goal2d --agents 10 --steps 80000 --out results/reproduce/none
-	$(BIN)/augury train goal2d --agents 10 --steps 80000 --augmentation goal2d/rotate --out results/reproduce/rotate
-	$(BIN)/augury train goal2d --agents 10 --steps 80000 --augmentation goal2d/translate --out results/reproduce/translate
-	$(BIN)/augury report results/reproduce
+reproduce: $(VENV)/.installed ## Figures 1 and 11 of the paper at a laptop's size: a page with curves and verdicts
+	$(BIN)/augury study run studies/paper/figure-1.toml studies/paper/figure-11.toml --quick --out runs/reproduce
 
 test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
 	$(BIN)/ruff format --check .
@@ -30,11 +26,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
 	touch $@
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt | $(BIN)/pip
-	$(INSTALL) --editable .[dev,panda-gym,sb3]
+	$(INSTALL) --editable .[dev,panda-gym,ray,sb3]
 	rm -rf $(VENV)/sb3 && mkdir $(VENV)/sb3 # SB3's own tests, which only its source distribution has
 	$(DOWNLOAD) --no-deps --no-binary stable-baselines3 --dest $(VENV)/sb3 stable-baselines3
 	tar --extract --gzip --strip-components 1 --directory $(VENV)/sb3 --file $(VENV)/sb3/*.tar.gz
 	touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) build *.egg-info results/reproduce
+	rm -rf $(VENV) build *.egg-info runs/reproduce

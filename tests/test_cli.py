@@ -291,7 +291,7 @@ def test_evaluate_lets_the_agents_of_a_run_play(finished, capsys):
     assert actions[:, 1].max() > np.pi
 
 
-def test_report_prints_a_table_and_draws_curves(finished, capsys, tmp_path):
+def test_report_prints_a_table_and_writes_a_page_and_figures(finished, capsys, tmp_path):
     folder = tmp_path / "study"
     for name in ("a", "b"):
         (folder / name).mkdir(parents=True)
@@ -299,9 +299,9 @@ def test_report_prints_a_table_and_draws_curves(finished, capsys, tmp_path):
             (folder / name / path.name).write_bytes(path.read_bytes())
     main(["report", str(folder)])
     assert capsys.readouterr().out.count("translate m=0.5 α=1") == 2
-    assert (folder / "curves.png").exists()
+    assert {"report.html", "study.png", "study.pdf"} <= {path.name for path in folder.iterdir()}
     main(["report", str(folder), "--json"])
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["arms"]
     assert [row["agents"] for row in rows] == [3, 3]
     assert rows[0]["beta"] == pytest.approx(0.25 / 0.5, rel=0.05)
 
@@ -314,7 +314,7 @@ def test_damaged_results_are_named(finished, tmp_path, capsys, name):
     assert f"{name} is damaged" in refused(capsys, "report", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["train", "evaluate", "report", "show", "list"])
+@pytest.mark.parametrize("name", ["train", "evaluate", "report", "show", "list", "study run", "study status"])
 def test_help_has_an_example(name, capsys):
     with pytest.raises(SystemExit) as leaving:
         main([name, "--help"])

@@ -6,7 +6,7 @@ from matplotlib.image import imread
 
 from augury.errors import UserError
 from augury.fleet import Result
-from augury.report import draw_augmentation, first_to_reach, interquartile_mean, iqm_curve, learning_curves
+from augury.report import draw_augmentation, first_to_reach, interquartile_mean, iqm_curve
 
 
 def result(curves, **asked) -> Result:
@@ -63,18 +63,6 @@ def test_first_to_reach_finds_the_step_or_says_there_is_none():
 def colours_of(path) -> set[tuple[int, ...]]:
     pixels = (imread(path)[..., :3] * 255).round().astype(int)
     return {tuple(colour) for colour in np.unique(pixels.reshape(-1, 3), axis=0)}
-
-
-def test_learning_curves_draw_a_line_per_arm(tmp_path):
-    generator = np.random.default_rng(0)
-    arms = [
-        result(generator.uniform(size=(5, 6))),
-        result(generator.uniform(size=(5, 6)), augmentation="goal2d/rotate", ratio=1.0, update_ratio=1.0),
-    ]
-    path = tmp_path / "curves.png"
-    learning_curves(arms, path)
-    assert {(0, 0, 0), (0xE6, 0x9F, 0x00)} <= colours_of(path)
-    assert (0x00, 0x72, 0xB2) not in colours_of(path)  # the third arm's colour
 
 
 def test_labels_tell_arms_apart():

@@ -1,6 +1,7 @@
-"""What came of it: statistics, tables, figures, pictures."""
+"""What came of it: statistics, verdicts, tables, figures, pictures, pages."""
 
-from augury.report.figures import common_measure, learning_curves
+from augury.report.figures import common_measure, study_figure
+from augury.report.page import write_page
 from augury.report.pictures import draw_augmentation
 from augury.report.statistics import Curve, first_to_reach, interquartile_mean, iqm_curve
 
@@ -11,5 +12,6 @@ __all__ = [
     "first_to_reach",
     "interquartile_mean",
     "iqm_curve",
-    "learning_curves",
+    "study_figure",
+    "write_page",
 ]

@@ -1,0 +1,157 @@
+"""`augury verify`, `augury symmetry` and `augury show`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+
+from augury import envs, report
+from augury.cli.output import console
+from augury.envs import Locomotion, robots
+from augury.errors import UserError, unknown_name
+from augury.report import tables
+from augury.verify import audit, verify
+from augury.verify.symmetry import read_model
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Ask the simulator whether it agrees with an augmentation; exit code 1 where it does not.
+
+    Example: augury verify humanoid/rotate --environment humanoid-paper
+    """
+
+    augmentation: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AUGMENTATION")]
+    """Name of an augmentation (see `augury list`), or one of your own as module:name."""
+    environment: str | None = None
+    """Where to verify it: a name, or your own as module:name. By default the augmentation's own."""
+    samples: int = 10_000
+    """Transitions to verify."""
+    tolerance: float = 1e-8
+    """Largest error of a valid transition."""
+    seed: int = 0
+    """Seed of what is collected and augmented."""
+    json: bool = False
+    """Print JSON instead of tables."""
+
+    def run(self) -> None:
+        augmentation, environment = _imported(self.augmentation), _imported(self.environment)
+        if isinstance(environment, Callable):  # type: ignore[arg-type]
+            environment = environment()
+        with Console(stderr=True).status("asking the simulator"):
+            report = verify(
+                augmentation,
+                environment,
+                samples=self.samples,
+                tolerance=self.tolerance,
+                seed=self.seed,
+            )
+        if self.json:
+            print(json.dumps(report.as_json(), indent=2))
+        else:
+            console.print(tables.verification(report))
+        if not report.valid:
+            raise SystemExit(1)
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """Derive a robot's mirror map from its model and list what is not symmetric; exit code 1 if anything is.
+
+    Of an environment both models are looked at: Gymnasium's, and ours with its corrections, which decides.
+
+    Example: augury symmetry humanoid
+    """
+
+    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL.xml|ENV")]
+    """A MuJoCo model file, or an environment."""
+    normal: Literal["x", "y"] | None = None
+    """Normal of the mirror plane: y exchanges left and right, x front and back. By default y (ant: x)."""
+    pair: tuple[str, ...] = ()
+    """Bodies or actuators that are mirror images, where that is not clear: left_hip=right_hip."""
+    json: bool = False
+    """Print JSON instead of tables."""
+
+    def run(self) -> None:
+        with Console(stderr=True).status("asking the simulator"):
+            audits = [audit(pairs=self._pairs(), **each) for each in self._models()]
+        if self.json:
+            print(json.dumps([each.as_json() for each in audits], indent=2))
+        else:
+            console.print(tables.mirror_map(audits[-1]))
+            for each in audits:
+                console.print(tables.audited(each))
+        if not audits[-1].symmetric:
+            raise SystemExit(1)
+
+    def _models(self) -> list[dict[str, Any]]:
+        """What to audit, the one that decides last."""
+        if self.model.endswith((".xml", ".mjcf", ".urdf")):
+            model = read_model(Path(self.model))
+            return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
+        if self.model in envs.ENVIRONMENTS:
+            task = envs.make(self.model)
+            if not isinstance(task, Locomotion):
+                raise UserError(f"{self.model} has no MuJoCo model: name a robot, or a file ending in .xml")
+            robot, corrections, table = task.robot, task.corrections, task.table
+        else:  # a robot without a task
+            robot, table = self.model.replace("-", "_"), None
+            if robot not in robots.CORRECTIONS:
+                raise unknown_name("robot", self.model, {*robots.CORRECTIONS, *envs.ENVIRONMENTS})
+            corrections = robots.corrections_of(robot, "corrected")
+        names: dict[tuple[str, ...], str] = {(): f"{robot} as Gymnasium has it"}
+        names |= {corrections: f"{self.model} as corrected ({', '.join(corrections)})"} if corrections else {}
+        normal = self.normal or robots.MIRROR_NORMAL[robot]
+        return [
+            {"model": robots.load(robot, which).compile(), "name": name, "normal": normal, "table": table}
+            for which, name in names.items()
+        ]
+
+    def _pairs(self) -> dict[str, str]:
+        for text in self.pair:
+            if text.count("=") != 1:
+                raise UserError(f"--pair must read one=other, not '{text}'")
+        return dict(text.split("=") for text in self.pair)
+
+
+@dataclass(frozen=True)
+class Show:
+    """Draw observed transitions beside the augmented ones an augmentation makes of them.
+
+    Example: augury show 'goal2d/translate-proximal(0.5)' --out proximal.png
+    """
+
+    augmentation: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AUGMENTATION")]
+    """Name of an augmentation, parameters in brackets (see `augury list`)."""
+    environment: str | None = None
+    """Where its transitions are from; by default the augmentation's own. Relabellings have several."""
+    out: Path | None = None
+    """The PNG to write; by default named after the augmentation."""
+    seed: int = 0
+    """Seed of what is drawn."""
+
+    def run(self) -> None:
+        path = self.out or Path(re.sub(r"[^a-z0-9.]+", "-", self.augmentation).strip("-") + ".png")
+        report.draw_augmentation(self.augmentation, path, self.environment, seed=self.seed)
+        print(f"picture in {path}")
+
+
+def _imported(text: str | None) -> Any:
+    """What a user calls module:name; other text is returned as it is."""
+    if text is None or not re.fullmatch(r"[\w.]+:\w+", text):
+        return text
+    module, name = text.split(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"cannot import '{text}': {error}") from error

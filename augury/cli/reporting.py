@@ -1,0 +1,113 @@
+"""`augury report`, and what a study prints and writes in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.table import Table
+from rich.text import Text
+
+from augury import report
+from augury.cli.output import console
+from augury.cli.runs import print_table, row_of
+from augury.errors import UserError
+from augury.fleet import Result, results
+from augury.report.verdicts import verdicts
+from augury.study.record import Finished, Record
+from augury.study.store import STUDY, Store
+
+PAGE = "report.html"
+_COLOURS = {"supported": "green", "contradicted": "red", "undecided": "yellow"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write one page that shows everything about the studies or runs in a folder, and figures for papers.
+
+    Example: augury report runs/figure-11
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """The folder of a study or a run, or one that holds several."""
+    json: bool = False
+    """Print arms and verdicts as JSON instead of tables."""
+
+    def run(self) -> None:
+        if not self.folder.is_dir():
+            raise UserError(f"no folder {self.folder}")
+        records = [Store(path.parent).record() for path in sorted(self.folder.glob(f"**/{STUDY}"))]
+        found = [one.result for record in records for one in record.finished]
+        if not records:
+            found = _runs(self.folder)
+            records = [_record_of(self.folder, found)]
+        if not found:
+            raise UserError(f"no finished run in {self.folder}")
+        page = write_report(records, self.folder)
+        if self.json:
+            judged = [verdict.as_json() for record in records for verdict in verdicts(record)]
+            print(json.dumps({"arms": [row_of(one) for one in found], "claims": judged}, indent=2))
+            return
+        for record in records:
+            print_table([one.result for one in record.finished], [one.name for one in record.finished])
+            print_verdicts(record)
+        print(f"report in {page}")
+
+
+def write_report(records: Sequence[Record], folder: Path) -> Path:
+    """The page of some studies, and each one's figure as PNG and PDF."""
+    for record in records:
+        if record.finished:
+            report.study_figure(record, folder)
+    page = folder / PAGE
+    report.write_page(records, page)
+    return page
+
+
+def print_verdicts(record: Record) -> None:
+    """What has become of a study's claims."""
+    judged = verdicts(record)
+    if not judged:
+        return
+    table = Table("verdict", "claim", "on", "", box=None, header_style="bold", pad_edge=False)
+    for one in judged:
+        table.add_row(
+            Text(one.verdict, _COLOURS[one.verdict]), Text(one.claim.says), one.task, Text(one.text)
+        )
+    console.print(table)
+
+
+def _runs(folder: Path) -> list[Result]:
+    return [results.read(path.parent) for path in sorted(folder.glob(f"**/{results.EVALUATIONS}"))]
+
+
+def _record_of(folder: Path, found: Sequence[Result]) -> Record:
+    """Runs that no study asked for, as if one had: a panel for each environment."""
+    names = _told_apart([result.label for result in found])
+    finished = [
+        Finished(name, result.asked["environment"], result) for name, result in zip(names, found, strict=True)
+    ]
+    return Record(
+        name=folder.resolve().name,
+        title=folder.resolve().name,
+        about="",
+        figure=None,
+        x_axis="steps",
+        tasks=sorted({one.task for one in finished}),
+        arms=list(dict.fromkeys(names)),
+        claims=(),
+        finished=sorted(finished, key=lambda one: one.task),
+        asked=[(one.task, one.name) for one in finished],
+    )
+
+
+def _told_apart(labels: Sequence[str]) -> list[str]:
+    """Labels of runs, with a number where two would be the same."""
+    return [
+        f"{label} ({labels[: place + 1].count(label)})" if labels.count(label) > 1 else label
+        for place, label in enumerate(labels)
+    ]

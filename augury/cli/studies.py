@@ -1,0 +1,334 @@
+"""`augury study run`, `status`, `list` and `export`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import jax
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from scipy.stats import trim_mean
+
+from augury.cli.output import console, say
+from augury.cli.reporting import print_verdicts, write_report
+from augury.errors import UserError
+from augury.fleet.files import claimed, replacing
+from augury.fleet.results import score
+from augury.study import chances
+from augury.study.arms import Size, StudyArm, arms_of
+from augury.study.local import Local
+from augury.study.record import Record
+from augury.study.runner import Executor, jobs_of, run
+from augury.study.schema import ChanceStudy, Study, read
+from augury.study.store import Store
+from augury.study.view import View
+
+CHANCES = "chances.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run studies: train what is not finished yet, and write a report.
+
+    Each study has a folder of its own below --out, named after its file. Stopped or killed, it goes on where
+    it was when the same command is given again.
+
+    Example: augury study run studies/paper/figure-11.toml --quick
+    """
+
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE…")]
+    """Studies (see `augury study list`)."""
+    out: Path = Path("runs")
+    """Where the studies' folders are."""
+    quick: bool = False
+    """The laptop's size of each study, as its file has it."""
+    agents: int | None = None
+    """Agents of each arm, instead of the file's."""
+    steps: int | None = None
+    """Steps of each agent, instead of the file's."""
+    on: Literal["here", "ray"] = "here"
+    """Train on this machine, or on the Ray cluster that RAY_ADDRESS names."""
+    jobs: int = 1
+    """Fleets to train at the same time."""
+    checkpoint_every: float = 60.0
+    """Seconds between checkpoints."""
+
+    def run(self) -> None:
+        if not self.files:
+            raise UserError("augury study run needs a FILE: see augury study list")
+        if self.jobs < 1:
+            raise UserError(f"jobs must be at least 1, not {self.jobs}")
+        if len({file.stem for file in self.files}) < len(self.files):
+            raise UserError("two of these studies have the same name, and would share a folder")
+        jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
+        size = Size(self.quick, self.agents, self.steps)
+        read_all = [(file, read(file)) for file in self.files]
+        asked = [
+            (Store(self.out / file.stem), file, study, arms_of(study, str(file), size))
+            for file, study in read_all
+            if isinstance(study, Study)
+        ]
+        sampled = [(file, study) for file, study in read_all if isinstance(study, ChanceStudy)]
+        for file, study in sampled:
+            chances.check(study, str(file))
+        for file, study in sampled:
+            with claimed(self.out / file.stem):
+                _run_chances(study, self.out / file.stem)
+        if not asked:
+            return
+        complete = self._train(asked)
+        records = [store.record() for store, *_ in asked]
+        for record in records:
+            print_verdicts(record)
+        folder = self.out if len(records) > 1 else self.out / records[0].name
+        print(f"report in {write_report(records, folder)}")
+        if not complete:
+            raise SystemExit(say("some arms failed: the same command tries them again", code=1))
+
+    def _train(self, asked: list[tuple[Store, Path, Study, list[StudyArm]]]) -> bool:
+        """Train what is not finished; whether all is now."""
+        with ExitStack() as held:
+            for store, *_ in asked:
+                held.enter_context(claimed(store.folder))
+            held.enter_context(_terminable())
+            jobs = []
+            for store, file, study, arms in asked:
+                for line in store.begin(study, file, arms, self._command(file)):
+                    say(line, code=0)
+                fleets = jobs_of(store, arms)
+                for line in store.others_begun([job.folder for job in fleets]):
+                    say(line, code=0)
+                kept = len(arms) - sum(len(job.arms) for job in fleets)
+                counts = f"{len(arms)} arms, {kept} finished, {len(fleets)} fleets to train"
+                console.print(f"[bold]{escape(study.title)}[/bold]: {counts}", highlight=False)
+                jobs += fleets
+            view = View([(store, arms) for store, _, _, arms in asked], jobs, console)
+            try:
+                with self._executor() as executor, view:
+                    return run(jobs, executor, view.show)
+            except KeyboardInterrupt:
+                raise SystemExit(say("stopped; the same command goes on from here", code=130)) from None
+
+    @contextmanager
+    def _executor(self) -> Iterator[Executor]:
+        if self.on == "here":
+            yield Local(self.jobs, self.checkpoint_every)
+            return
+        from augury.study.cluster import Cluster  # Ray is optional
+
+        with Cluster(self.checkpoint_every) as cluster:
+            yield cluster
+
+    def _command(self, file: Path) -> str:
+        options = {"--agents": self.agents, "--steps": self.steps, "--quick": self.quick}
+        words = ["augury", "study", "run", str(file)]
+        for name, value in options.items():
+            words += [name] if value is True else [name, str(value)] if value else []
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Status:
+    """Say how far a study is: what is finished, in training, failed or missing.
+
+    Example: augury study status runs/figure-11
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """A study's folder."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        store = Store(self.folder)
+        rows = list(_standings(store, store.record()))
+        if self.json:
+            print(json.dumps(rows, indent=2, ensure_ascii=False))
+            return
+        table = Table("task", "arm", "", box=None, header_style="bold", pad_edge=False)
+        table.add_column("steps", justify="right")
+        table.add_column("so far", justify="right")
+        table.add_column("why")
+        for row in rows:
+            steps = "–" if row["steps"] is None else f"{row['steps']:,}"
+            so_far = "–" if row["score"] is None else score(row["measure"], row["score"])
+            table.add_row(row["task"], row["arm"], row["state"], steps, so_far, row["why"])
+        console.print(table)
+
+
+@dataclass(frozen=True)
+class List:
+    """List the studies in a folder.
+
+    Example: augury study list
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("studies")
+    """Where to look, folders below included."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        if not self.folder.is_dir():
+            raise UserError(f"no folder {self.folder}")
+        rows = [_listed(path) for path in sorted(self.folder.rglob("*.toml"), key=_by_number)]
+        if not rows:
+            raise UserError(f"no studies in {self.folder}")
+        if self.json:
+            print(json.dumps(rows, indent=2, ensure_ascii=False))
+            return
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column("study", no_wrap=True)
+        table.add_column("title")
+        for heading in ("tasks", "arms", "agents"):
+            table.add_column(heading, justify="right")
+        for row in rows:
+            numbers = ["" if row[name] is None else str(row[name]) for name in ("arms", "agents")]
+            table.add_row(row["file"], row["title"], str(len(row["tasks"])), *numbers)
+        console.print(table)
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write every number of a study's evaluations as one tidy CSV: a row for each agent and evaluation.
+
+    Example: augury study export runs/figure-11 --out figure-11.csv
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """A study's folder."""
+    out: Path
+    """The file to write."""
+
+    def run(self) -> None:
+        record = Store(self.folder).record()
+        if not record.finished:
+            raise UserError(f"nothing in {self.folder} is finished yet")
+        count = 0
+        with replacing(self.out) as temporary, temporary.open("w", newline="") as file:
+            writer = csv.writer(file)
+            names = sorted(
+                name for name, values in record.finished[0].result.evaluations.items() if values.ndim == 2
+            )
+            writer.writerow(["study", "task", "arm", "seed", "steps", "updates", "transitions", *names])
+            for one in record.finished:
+                evaluations = one.result.evaluations
+                for agent, seed in enumerate(evaluations["seeds"]):
+                    for place, steps in enumerate(evaluations["steps"]):
+                        shared = [int(evaluations[name][place]) for name in ("updates", "transitions")]
+                        values = [evaluations[name][agent, place] for name in names]
+                        writer.writerow([record.name, one.task, one.name, seed, steps, *shared, *values])
+                        count += 1
+        print(f"{count:,} rows in {self.out}")
+
+
+def _standings(store: Store, record: Record) -> Iterator[dict[str, Any]]:
+    """One row for each arm, as `status` shows it."""
+    finished = {(one.task, one.name): one.result for one in record.finished}
+    training = store.progress()
+    for task, name in record.everything:
+        row: dict[str, Any] = {"task": task, "arm": name, "state": "waiting", "steps": None, "score": None}
+        row |= {"measure": "success", "why": record.failed.get((task, name), "")}
+        if (result := finished.get((task, name))) is not None:
+            row |= {"state": "finished", "measure": result.measure}
+            row |= {"steps": int(result.evaluations["steps"][-1])}
+            row |= {"score": _middle(result.curves()[:, -1])}
+        elif (standing := training.get((task, name))) is not None:
+            own = [list(key) for key in standing["arms"]].index([task, name])
+            row |= {"state": "begun", "steps": standing["steps"]}
+            row |= {"measure": standing["measure"]}
+            row |= {"score": _middle(standing["scores"][own])}
+        if row["why"] and row["state"] != "finished":
+            row["state"] = "failed"
+        yield row
+
+
+def _middle(scores: Any) -> float | None:
+    """The interquartile mean; none where an agent diverged, for JSON has no NaN."""
+    middle = float(trim_mean(scores, 0.25))
+    return round(middle, 4) if math.isfinite(middle) else None
+
+
+def _listed(path: Path) -> dict[str, Any]:
+    study = read(path)
+    if isinstance(study, ChanceStudy):
+        tasks = [chance.task for chance in study.chances]
+        return {"file": str(path), "figure": None, "title": study.title, "tasks": tasks} | dict.fromkeys(
+            ("arms", "agents")
+        )
+    names = {one.name for one in arms_of(study, str(path), Size())}
+    return {
+        "file": str(path),
+        "figure": study.figure,
+        "title": study.title,
+        "tasks": list(study.tasks),
+        "arms": len(names),
+        "agents": study.agents,
+    }
+
+
+def _by_number(path: Path) -> tuple[Any, ...]:
+    """Figure 2 before figure 10."""
+    return tuple(int(word) if word.isdecimal() else 0 for word in path.stem.split("-")), str(path)
+
+
+def _run_chances(study: ChanceStudy, folder: Path) -> None:
+    with Console(stderr=True).status("sampling"):
+        measured = chances.measure(study)
+    table = Table("task", "augmentation", title=study.title, box=None, header_style="bold", pad_edge=False)
+    for heading in ("measured", "paper"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for one in measured:
+        verdict = "[green]as in the paper[/green]" if one.confirmed else "[red]not as in the paper[/red]"
+        table.add_row(
+            one.chance.task,
+            one.chance.augmentation,
+            f"{one.measured:.5f} ± {one.error:.5f}",
+            f"{one.chance.paper:g}",
+            verdict,
+        )
+    console.print(table)
+    for one in measured:
+        if one.chance.note:
+            console.print(f"{one.chance.task}: {one.chance.note}")
+    rows = [
+        {
+            "task": one.chance.task,
+            "augmentation": one.chance.augmentation,
+            "measured": one.measured,
+            "error": one.error,
+            "paper": one.chance.paper,
+            "confirmed": one.confirmed,
+            "note": one.chance.note,
+        }
+        for one in measured
+    ]
+    with replacing(folder / CHANCES) as temporary:
+        temporary.write_text(json.dumps({"samples": study.samples, "chances": rows}, indent=2) + "\n")
+    print(f"table in {folder / CHANCES}")
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Stop on termination as on Ctrl-C."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,136 @@
+"""`augury train` and `augury evaluate`."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from augury import report
+from augury.cli.output import console, say
+from augury.cli.runs import print_table
+from augury.errors import UserError
+from augury.fleet import Arm, Interrupted, checkpoint, load_policies, results, train_fleet
+from augury.fleet.files import LOCK, PARTIAL, claimed
+from augury.fleet.progress import Display
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(Arm):
+    """Train a fleet of agents, with or without augmentation.
+
+    The defaults shown are Goal2D's. Locomotion and manipulation have their own, the paper's; run.json says
+    what was used.
+
+    Example: augury train goal2d --augmentation goal2d/translate --ratio 4 --agents 20 --out runs/translate
+    """
+
+    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = field()
+    """Where the agents collect experience (see `augury list`)."""
+    augmentation: str | None = None
+    """Name of an augmentation, parameters in brackets: 'goal2d/translate-proximal(0.1)'."""
+    out: Path | None = None
+    """Folder for the results; by default one named after the arm, in runs/."""
+    resume: bool = False
+    """Go on with the run in that folder, from its last checkpoint."""
+    checkpoint_every: float = 60.0
+    """Seconds between checkpoints."""
+
+    def run(self) -> None:
+        arm = Arm(**{field.name: getattr(self, field.name) for field in fields(Arm)}).resolved()
+        folder = self.out or Path("runs") / _slug(arm)
+        with claimed(folder):
+            path = folder / checkpoint.NAME
+            if _is_finished(folder, self.resume, arm.described()):
+                path.unlink(missing_ok=True)
+                print(f"{folder} is finished already: nothing to do")
+                return
+            try:
+                with Display(arm) as display:
+                    result = train_fleet(
+                        [arm], checkpoint=path, checkpoint_every=self.checkpoint_every, watch=display.show
+                    )[0]
+            except Interrupted as stop:
+                raise SystemExit(
+                    say(f"{stop}; go on with the same command and --resume --out {folder}", code=130)
+                ) from None
+            results.write(folder, result)
+            path.unlink(missing_ok=True)
+        print_table([result])
+        print(f"results in {folder}")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Let the agents of a finished run play, without exploration: where they were trained, or elsewhere.
+
+    Example: augury evaluate runs/goal2d-quadrant-td3 --environment goal2d --episodes 200
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """A finished run's folder."""
+    environment: str | None = None
+    """Where to play; where they were trained, if not said."""
+    episodes: int = 80
+    """Episodes of each agent."""
+    seed: int = 0
+    """Seed of how episodes start."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        policies = load_policies(self.folder)
+        with Console(stderr=True).status("playing"):
+            played = policies.play(self.environment, self.episodes, self.seed)
+        rows = list(zip(policies.seeds, *(values.tolist() for values in played), strict=True))
+        middle = [float(report.interquartile_mean(values)) for values in played]
+        where = self.environment or policies.environment
+        if self.json:
+            agents = [{"seed": seed, **_rounded(success, returns)} for seed, success, returns in rows]
+            said = {"environment": where, "trained_on": policies.environment, "episodes": self.episodes}
+            print(json.dumps({**said, "agents": agents, "iqm": _rounded(*middle)}, indent=2))
+            return
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for heading in ("seed", "success", "return"):
+            table.add_column(heading, justify="right")
+        for name, success, returns in (*rows, ("IQM", *middle)):
+            table.add_row(str(name), f"{success:.2f}", f"{returns:,.2f}")
+        console.print(table)
+        print(f"{self.episodes} episodes of each agent on {where}, trained on {policies.environment}")
+
+
+def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
+    """Whether the run in this folder is finished; a folder without a run becomes the new run's."""
+    if not any(path for path in folder.iterdir() if path.name != LOCK and path.suffix != PARTIAL):
+        results.write_run(folder, asked, finished=None)
+        return False
+    if not resume:
+        raise UserError(f"{folder} exists already: choose another --out, or go on with --resume")
+    record = results.read_run(folder)
+    checkpoint.refuse_other_run(folder, [record["asked"]], [asked])
+    return record.get("finished") is not None
+
+
+def _rounded(success: float, returns: float) -> dict[str, float | None]:
+    """What came of episodes, for JSON, which has no NaN: a diverged agent's return."""
+    scores = {"success": success, "returns": returns}
+    return {name: round(value, 4) if np.isfinite(value) else None for name, value in scores.items()}
+
+
+def _slug(arm: Arm) -> str:
+    """A folder name that tells arms apart."""
+    parts = [arm.environment, arm.algorithm]
+    if arm.augmentation is not None:
+        parts += [str(arm.augmentation).split("/")[-1], f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]
+    if arm.policy_data > 1:
+        parts.append(f"x{arm.policy_data:.3g}")
+    if arm.environments > 1:
+        parts.append(f"k{arm.environments}")
+    return re.sub(r"[^a-z0-9.]+", "-", "-".join(parts).lower()).strip("-")

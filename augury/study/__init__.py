@@ -1,0 +1,1 @@
+"""Studies: arms side by side, from a file."""

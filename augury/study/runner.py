@@ -1,0 +1,160 @@
+"""Running a study: arms that share a program train in one fleet, and fleets go one after the other.
+
+A fleet's death does not stop the others. What is finished is never run again; what is not goes on from its
+checkpoint when the study is run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from augury.envs import make
+from augury.errors import UserError
+from augury.fleet.arm import runs_on_host
+from augury.fleet.fleet import fleets_of
+from augury.study.arms import StudyArm
+from augury.study.store import FLEETS, Store
+from augury.study.worker import write_job
+
+MOST_AGENTS = 64
+"""Of a fleet whose environments run on the host, where memory would not suffice for any number."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fleet to train."""
+
+    store: Store
+    """Where its results go."""
+    arms: tuple[StudyArm, ...]
+    folder: Path
+
+    @property
+    def agents(self) -> int:
+        return sum(one.arm.agents for one in self.arms)
+
+    @property
+    def steps(self) -> int:
+        return self.arms[0].arm.rounds * self.arms[0].arm.round_steps
+
+    @property
+    def work(self) -> float:
+        """How long it will take, roughly, in steps of an agent without further data."""
+        return self.steps * sum(one.arm.agents * one.arm.policy_data for one in self.arms)
+
+
+class Event(NamedTuple):
+    """Something that happened to a fleet."""
+
+    job: Job
+    kind: Literal["started", "progress", "finished", "failed", "stopped"]
+    told: dict[str, Any] = {}  # noqa: RUF012
+    """Of progress: `steps`, `of`, `speed`, and `scores` of each arm's agents where they were evaluated."""
+    why: str = ""
+
+
+class Died(Exception):  # noqa: N818
+    """A fleet could not be trained to its end."""
+
+
+class Stopped(Exception):  # noqa: N818
+    """A fleet was asked to stop, and has saved where it stands."""
+
+
+class Executor(Protocol):
+    """Who trains fleets: this machine, or a cluster."""
+
+    at_once: int
+    """How many fleets may train at the same time."""
+
+    def execute(self, job: Job, tell: Callable[[dict[str, Any]], None]) -> None:
+        """Train a fleet, and return when its results lie in the job's folder; raises `Died` or `Stopped`."""
+
+    def stop(self) -> None:
+        """Ask all fleets to stop."""
+
+
+def jobs_of(store: Store, arms: Sequence[StudyArm]) -> list[Job]:
+    """The fleets of the arms that are not finished."""
+    waiting = [one for one in arms if not store.is_finished(one)]
+    jobs = []
+    for places in fleets_of([one.arm for one in waiting]):
+        for part in _parts([waiting[place] for place in places]):
+            asked = json.dumps([(one.task, one.arm.described()) for one in part], sort_keys=True)
+            name = hashlib.sha256(asked.encode()).hexdigest()[:12]
+            jobs.append(Job(store, tuple(part), store.folder / FLEETS / name))
+    return jobs
+
+
+def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None]) -> bool:
+    """Train the fleets of some studies; whether all were finished.
+
+    Ctrl-C stops them with their checkpoints saved.
+    """
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    if executor.at_once > 1:
+        jobs = sorted(jobs, key=lambda job: -job.work)  # so that none is left alone in the end
+    stopping = False
+
+    def train(job: Job) -> None:
+        if stopping:
+            events.put(Event(job, "stopped"))
+            return
+        events.put(Event(job, "started"))
+        try:
+            _train(job, executor, lambda told: events.put(Event(job, "progress", told)))
+            events.put(Event(job, "finished"))
+        except Stopped:
+            events.put(Event(job, "stopped"))
+        except Exception as error:
+            job.store.fail(job.folder, job.arms, str(error))
+            events.put(Event(job, "failed", why=str(error)))
+
+    outcomes: list[str] = []
+    with ThreadPoolExecutor(executor.at_once) as pool:
+        for job in jobs:
+            pool.submit(train, job)
+        try:
+            while len(outcomes) < len(jobs):
+                event = events.get()
+                watch(event)
+                if event.kind in ("finished", "failed", "stopped"):
+                    outcomes.append(event.kind)
+        except BaseException:
+            stopping = True
+            executor.stop()
+            raise
+    return all(outcome == "finished" for outcome in outcomes)
+
+
+def _train(job: Job, executor: Executor, tell: Callable[[dict[str, Any]], None]) -> None:
+    write_job(
+        job.folder,
+        [one.arm for one in job.arms],
+        [str(one.folder) for one in job.arms],
+        [(one.task, one.name) for one in job.arms],
+    )
+    try:
+        executor.execute(job, tell)
+        job.store.publish(job.folder)
+    except OSError as error:
+        raise UserError(f"cannot keep the results: {error.strerror}") from error
+
+
+def _parts(arms: list[StudyArm]) -> list[list[StudyArm]]:
+    """Arms that could share a fleet, in fleets that are not too large."""
+    if not runs_on_host(make(arms[0].arm.environment)):
+        return [arms]
+    parts: list[list[StudyArm]] = [[]]
+    for one in arms:
+        if parts[-1] and sum(other.arm.agents for other in parts[-1]) + one.arm.agents > MOST_AGENTS:
+            parts.append([])
+        parts[-1].append(one)
+    return parts

@@ -1,0 +1,221 @@
+"""A study's folder: what was asked, what is finished, what failed.
+
+    study.json                      the study: its arms and claims, and the command
+    study.toml                      the file it was read from
+    arms/TASK/ARM/                  a finished arm's results: run.json, evaluations.npz, policies.safetensors
+    fleets/ID/                      a fleet that is not finished: its checkpoint, its log, why it failed
+
+A fleet's results are published all at once: they are moved to their places when the last has been written.
+A runner that dies in between has its successor finish the move.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from augury.errors import UserError
+from augury.fleet import Result, checkpoint, results
+from augury.fleet.files import replacing
+from augury.study.arms import StudyArm
+from augury.study.claims import Claim
+from augury.study.record import Finished, Record
+from augury.study.schema import Study
+
+STUDY, SOURCE = "study.json", "study.toml"
+ARMS, FLEETS = "arms", "fleets"
+FINISHED, FAILURE, PROGRESS = "finished", "failure.json", "progress.json"
+_FORMAT = 1
+
+
+class _UnreadableError(UserError):
+    """Nothing tells what the study was."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of one study."""
+
+    folder: Path
+
+    def begin(self, study: Study, source: Path, arms: Sequence[StudyArm], command: str) -> list[str]:
+        """Note what is asked, and finish what a runner before left half done; returns what there is to say.
+
+        An arm that was run with other settings is not touched, but refused.
+        """
+        try:
+            for fleet in sorted((self.folder / FLEETS).glob(f"*/{FINISHED}")):
+                self.publish(fleet.parent)
+            said = [*self._set_aside(arms), *self._changes(arms)]
+            for failure in (self.folder / FLEETS).glob(f"*/{FAILURE}"):
+                failure.unlink()  # it is tried again
+        except OSError as error:
+            raise UserError(f"cannot use {error.filename or self.folder}: {error.strerror}") from error
+        self._write(study, source, arms, command)
+        return said
+
+    def others_begun(self, ours: Collection[Path]) -> list[str]:
+        """What there is to say of fleets that were begun, but are none of ours.
+
+        Their checkpoints stay, for whoever takes back what was changed.
+        """
+        said = []
+        for fleet in sorted((self.folder / FLEETS).glob("*/")):
+            if fleet not in ours:
+                (fleet / PROGRESS).unlink(missing_ok=True)
+                if (fleet / checkpoint.NAME).exists():
+                    said.append(f"{fleet} was begun with other arms or settings: it is left as it is")
+        return said
+
+    def place(self, one: StudyArm) -> Path:
+        """Where an arm's results go."""
+        return self.folder / ARMS / one.folder
+
+    def is_finished(self, one: StudyArm) -> bool:
+        return (self.place(one) / results.EVALUATIONS).exists()
+
+    def publish(self, fleet: Path) -> None:
+        """Move the results of a finished fleet to their places, and forget the fleet."""
+        try:
+            places = json.loads((fleet / FINISHED / "places.json").read_text())
+        except FileNotFoundError:
+            places = []  # all is moved: whoever did was killed while forgetting the fleet
+        for number, place in enumerate(places):
+            made, target = fleet / FINISHED / str(number), self.folder / ARMS / place
+            if made.exists() and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                made.rename(target)
+        shutil.rmtree(fleet)
+
+    def fail(self, fleet: Path, arms: Sequence[StudyArm], why: str) -> None:
+        """Note that a fleet could not be run."""
+        with suppress(UserError, OSError), replacing(fleet / FAILURE) as temporary:  # on a full disk, say
+            rows = [[one.task, one.name] for one in arms]
+            temporary.write_text(json.dumps({"arms": rows, "why": why}, indent=2) + "\n")
+
+    def record(self) -> Record:
+        """What the study has come to so far."""
+        about = self._read()
+        finished, failed = [], self._of_fleets(FAILURE, itemgetter("why"))
+        for row in about["rows"]:
+            key, place = (row["task"], row["name"]), self.folder / ARMS / row["folder"]
+            if not (place / results.EVALUATIONS).exists():
+                continue
+            try:
+                finished.append(Finished(row["name"], row["task"], results.read(place)))
+                failed.pop(key, None)
+            except UserError as error:
+                failed[key] = str(error)
+        return Record(
+            name=about["name"],
+            title=about["title"],
+            about=about["about"],
+            figure=about["figure"],
+            x_axis=about["x_axis"],
+            tasks=list(dict.fromkeys(row["task"] for row in about["rows"])),
+            arms=list(dict.fromkeys(row["name"] for row in about["rows"])),
+            claims=msgspec.convert(about["claims"], list[Claim]),
+            finished=finished,
+            failed=failed,
+            command=about["command"],
+            asked=[(row["task"], row["name"]) for row in about["rows"]],
+        )
+
+    def progress(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Where the arms of unfinished fleets stand, by task and name."""
+        return self._of_fleets(PROGRESS, lambda standing: standing)
+
+    def _of_fleets(self, file: str, value: Callable[[Any], Any]) -> dict[tuple[str, str], Any]:
+        """What files of that name tell of the arms of unfinished fleets."""
+        found: dict[tuple[str, str], Any] = {}
+        for path in sorted((self.folder / FLEETS).glob(f"*/{file}")):
+            with suppress(OSError, ValueError):
+                told = json.loads(path.read_text())
+                found |= {(task, name): value(told) for task, name in told["arms"]}
+        return found
+
+    def _set_aside(self, arms: Sequence[StudyArm]) -> list[str]:
+        """Move damaged results out of the way; results of other settings are not touched, but refused."""
+        said = []
+        for one in arms:
+            if (place := self.place(one)).exists():
+                if (why := self._damage(place)) is not None:
+                    said.append(f"{why}: it was moved to {_aside(place).name}, and is run again")
+                    continue
+                try:
+                    asked = results.read_run(place)["asked"]
+                    checkpoint.refuse_other_run(place, [asked], [one.arm.described()])
+                except UserError as error:
+                    raise UserError(f"{error}: choose another --out, or move it away") from None
+        return said
+
+    def _changes(self, arms: Sequence[StudyArm]) -> list[str]:
+        """What has become of the study since it was begun."""
+        try:
+            before = {(row["task"], row["name"]) for row in self._read()["rows"]}
+        except _UnreadableError:
+            return []  # it is written anew
+        now = {(one.task, one.name) for one in arms}
+        said = {
+            f"arms that are new since {self.folder} was begun": len(now - before),
+            f"arms in {self.folder} that are no longer in the study, and left as they are": len(before - now),
+        }
+        return [f"{what}: {count}" for what, count in said.items() if count]
+
+    def _damage(self, place: Path) -> str | None:
+        """What is wrong with an arm's results, if anything is."""
+        try:
+            read: Result = results.read(place)
+            return None if "steps" in read.evaluations else f"{place} is damaged"
+        except UserError as error:
+            return str(error)
+
+    def _write(self, study: Study, source: Path, arms: Sequence[StudyArm], command: str) -> None:
+        about = {
+            "format": _FORMAT,
+            "name": source.stem,
+            "title": study.title,
+            "about": study.about,
+            "figure": study.figure,
+            "x_axis": study.x_axis,
+            "claims": msgspec.to_builtins(study.claims),
+            "rows": [{"task": one.task, "name": one.name, "folder": str(one.folder)} for one in arms],
+            "command": command,
+        }
+        with replacing(self.folder / STUDY) as temporary:
+            temporary.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+        with replacing(self.folder / SOURCE) as temporary:
+            temporary.write_bytes(source.read_bytes())
+
+    def _read(self) -> dict[str, Any]:
+        path = self.folder / STUDY
+        try:
+            about: dict[str, Any] = json.loads(path.read_text())
+            written = about["format"]
+        except OSError as error:
+            raise _UnreadableError(
+                f"{self.folder} holds no study: cannot read {STUDY} ({error.strerror})"
+            ) from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise _UnreadableError(
+                f"{path} is damaged: run the study again, finished arms are kept"
+            ) from error
+        if written != _FORMAT:
+            raise UserError(f"{path} has format {written}, not {_FORMAT}")
+        return about
+
+
+def _aside(place: Path) -> Path:
+    """Move a damaged folder out of the way; nothing is deleted."""
+    number = 1
+    while (aside := place.with_name(f"{place.name}.damaged-{number}")).exists():
+        number += 1
+    return place.rename(aside)

@@ -1,0 +1,133 @@
+"""How a study looks while it runs: its arms, how far they are and how good, and the time left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+from scipy.stats import trim_mean
+
+from augury.fleet.results import score
+from augury.study.arms import StudyArm
+from augury.study.runner import Event, Job
+from augury.study.store import Store
+
+Key = tuple[str, str, str]
+"""Study, task and arm."""
+
+_COLOURS = {"finished": "green", "failed": "red", "training": "cyan"}
+
+
+class View:
+    """A table on a terminal; elsewhere one line for whatever happens."""
+
+    def __init__(
+        self, studies: Sequence[tuple[Store, Sequence[StudyArm]]], jobs: Sequence[Job], console: Console
+    ) -> None:
+        self._console = console
+        self._several = len(studies) > 1
+        found = {_key(store, one): store.is_finished(one) for store, arms in studies for one in arms}
+        self._state = {key: "finished" if finished else "waiting" for key, finished in found.items()}
+        self._share = {key: float(finished) for key, finished in found.items()}
+        self._score: dict[Key, str] = {}
+        self._work = sum(job.work for job in jobs)
+        self._done: dict[int, float] = {}
+        """Share of each fleet that is trained, by its place in memory."""
+        self._resumed = 0.0
+        self._speed: dict[int, float] = {}
+        self._began = time.monotonic()
+        self._live = Live(console=console, get_renderable=self._drawn, refresh_per_second=2)
+
+    def show(self, event: Event) -> None:
+        """Take note of what happened."""
+        job, told = event.job, event.told
+        if event.kind == "progress":
+            self._advance(job, told)
+        else:
+            state = {"started": "training", "stopped": "waiting"}.get(event.kind, event.kind)
+            self._state |= dict.fromkeys(_keys(job), state)
+            self._speed.pop(id(job), None)
+            if event.kind == "finished":
+                self._done[id(job)] = job.work
+        if event.kind == "finished":
+            self._share |= dict.fromkeys(_keys(job), 1.0)
+        if not self._console.is_terminal or event.kind == "failed":  # a table has no room for the reason
+            self._say(event)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def _advance(self, job: Job, told: dict[str, Any]) -> None:
+        share = told["steps"] / told["of"]
+        if id(job) not in self._done:
+            self._resumed += share * job.work  # it was done before, or is too little to matter
+        self._done[id(job)] = share * job.work
+        self._speed[id(job)] = told["speed"]
+        self._share |= dict.fromkeys(_keys(job), share)
+        for key, scores in zip(_keys(job), told["scores"] or (), strict=False):
+            self._score[key] = score(told["measure"], float(trim_mean(scores, 0.25)))
+
+    def _drawn(self) -> Group:
+        where = ("study",) if self._several else ()
+        table = Table(*where, "task", "arm", "", box=None, header_style="bold", pad_edge=False)
+        table.add_column("trained", width=20)
+        table.add_column("so far", justify="right")
+        for key, state in self._state.items():
+            bar = ProgressBar(total=1.0, completed=self._share[key], width=20)
+            said = Text(state, _COLOURS.get(state, "dim"))
+            table.add_row(*key[0 if self._several else 1 :], said, bar, self._score.get(key, "–"))
+        return Group(table, Text(self._standing(), "dim"))
+
+    def _standing(self) -> str:
+        finished = sum(state == "finished" for state in self._state.values())
+        words = [f"{finished} of {len(self._state)} arms"]
+        if self._speed:
+            words.append(f"{sum(self._speed.values()):,.0f} agent-steps/s")
+        made = sum(self._done.values()) - self._resumed
+        if made > 0:
+            left = (time.monotonic() - self._began) * (self._work - self._resumed - made) / made
+            words.append(f"about {_duration(left)} left")
+        return " · ".join(words)
+
+    def _say(self, event: Event) -> None:
+        names = ", ".join(one.name for one in event.job.arms)
+        place = f"{event.job.store.folder.name}, " if self._several else ""
+        who = f"{place}{event.job.arms[0].task}: {names}"
+        if event.kind == "progress" and event.told["scores"] is not None:
+            steps = f"{event.told['steps']:,}/{event.told['of']:,} steps"
+            scores = ", ".join(self._score[key] for key in _keys(event.job))
+            line = f"{who}  {steps}  so far {scores}  {self._standing()}"
+        elif event.kind != "progress":
+            line = f"{who}  {event.kind}" + (f": {event.why}" if event.why else "")
+        else:
+            return
+        self._console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _key(store: Store, one: StudyArm) -> Key:
+    return store.folder.name, one.task, one.name
+
+
+def _keys(job: Job) -> list[Key]:
+    return [_key(job.store, one) for one in job.arms]
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

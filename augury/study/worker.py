@@ -1,0 +1,114 @@
+"""A process that trains one fleet of a study: `python -m augury.study.worker FOLDER`.
+
+The folder's job.json says which arms, and where their results belong. Progress goes out as lines of JSON.
+When whoever started it hangs up, it saves a checkpoint and leaves; that takes a moment, so a worker on the
+same folder waits for one before it to be gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury.errors import UserError
+from augury.fleet import Arm, Interrupted, Progress, checkpoint, results, train_fleet, use_all_cores
+from augury.fleet.files import LOCK, replacing
+from augury.study.store import FINISHED, PROGRESS
+
+JOB = "job.json"
+INTERRUPTED, REFUSED = 130, 2
+
+
+def write_job(folder: Path, arms: list[Arm], places: list[str], names: list[tuple[str, str]]) -> None:
+    """Say what there is to do."""
+    folder.mkdir(parents=True, exist_ok=True)
+    job = {"asked": [arm.described() for arm in arms], "places": places, "names": names}
+    with replacing(folder / JOB) as temporary:
+        temporary.write_text(json.dumps(job, indent=2) + "\n")
+
+
+def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every: float = 60.0) -> None:
+    """Train a folder's fleet, from its checkpoint on if it has one, and leave its results in `finished`."""
+    job = json.loads((folder / JOB).read_text())
+    arms = [arm_from(asked) for asked in job["asked"]]
+    ends = np.cumsum([arm.agents for arm in arms])[:-1]
+
+    def watch(progress: Progress) -> None:
+        scores = None
+        if progress.evaluated is not None:
+            by_arm = [
+                np.split(getattr(progress.evaluated, results.measure_of(arm.environment)), ends)[number]
+                for number, arm in enumerate(arms)
+            ]
+            scores = [[round(float(score), 4) for score in own] for own in by_arm]
+        standing: dict[str, Any] = {
+            "steps": progress.steps,
+            "of": arms[0].rounds * arms[0].round_steps,
+            "speed": round(progress.speed, 1),
+            "measure": results.measure_of(arms[0].environment),
+            "scores": scores,
+        }
+        if scores is not None:
+            with replacing(folder / PROGRESS) as temporary:
+                temporary.write_text(json.dumps({**standing, "arms": job["names"]}) + "\n")
+        tell(standing)
+
+    saved = folder / checkpoint.NAME
+    trained = train_fleet(arms, checkpoint=saved, checkpoint_every=checkpoint_every, watch=watch)
+    partial = folder / f".{FINISHED}"
+    for number, result in enumerate(trained):
+        (partial / str(number)).mkdir(parents=True, exist_ok=True)
+        results.write(partial / str(number), result)
+    with replacing(partial / "places.json") as temporary:
+        temporary.write_text(json.dumps(job["places"]))
+    partial.rename(folder / FINISHED)
+
+
+def arm_from(asked: dict[str, Any]) -> Arm:
+    """The arm that was described so."""
+    return Arm(**{**asked, "hidden": tuple(asked["hidden"]), "ratio": float(asked["ratio"])})
+
+
+def main(folder: Path, checkpoint_every: float) -> int:
+    """Work, and say what became of it by an exit code and, if it is bad, a last line."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # nobody else writes answers
+
+    def tell(what: dict[str, Any]) -> None:
+        with suppress(BrokenPipeError):  # nobody listens any more: there is a checkpoint to be saved yet
+            answers.write(json.dumps(what) + "\n")
+
+    threading.Thread(target=_leave_when_left, daemon=True).start()
+    use_all_cores()
+    try:
+        with (folder / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / FINISHED).exists():
+                work(folder, tell, checkpoint_every)
+    except Interrupted:
+        return INTERRUPTED
+    except (UserError, OSError, MemoryError, RuntimeError) as error:  # JAX's out of memory is the last
+        tell({"failed": f"{error}".splitlines()[0] if f"{error}" else type(error).__name__})
+        return REFUSED
+    return 0
+
+
+def _leave_when_left() -> None:
+    """Our standard input ends with whoever started us: then stop as if asked to."""
+    while os.read(0, 1):  # not through sys.stdin, whose lock would be held when the process ends
+        pass
+    signal.raise_signal(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]), float(sys.argv[2])))
