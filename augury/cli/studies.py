@@ -27,6 +27,7 @@ from augury.fleet.files import claimed, replacing
 from augury.fleet.results import score
 from augury.study import chances
 from augury.study.arms import Size, StudyArm, arms_of
+from augury.study.cluster import Cluster
 from augury.study.local import Local
 from augury.study.record import Record
 from augury.study.runner import Executor, jobs_of, run
@@ -59,16 +60,22 @@ class Run:
     """Steps of each agent, instead of the file's."""
     on: Literal["here", "ray"] = "here"
     """Train on this machine, or on the Ray cluster that RAY_ADDRESS names."""
-    jobs: int = 1
-    """Fleets to train at the same time."""
+    jobs: int | None = None
+    """Fleets to train at the same time: 1 here; on a cluster as many as it has room for."""
+    cpus: int | None = None
+    """Cores of a cluster's node for each fleet; by default its share of one."""
+    gpus: int | None = None
+    """Accelerators of a cluster's node for each fleet; by default 1 where there are any."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints."""
 
     def run(self) -> None:
         if not self.files:
             raise UserError("augury study run needs a FILE: see augury study list")
-        if self.jobs < 1:
+        if self.jobs is not None and self.jobs < 1:
             raise UserError(f"jobs must be at least 1, not {self.jobs}")
+        if self.on == "here" and (self.cpus is not None or self.gpus is not None):
+            raise UserError("--cpus and --gpus are for --on ray: here fleets use the whole machine")
         if len({file.stem for file in self.files}) < len(self.files):
             raise UserError("two of these studies have the same name, and would share a folder")
         jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
@@ -123,11 +130,9 @@ class Run:
     @contextmanager
     def _executor(self) -> Iterator[Executor]:
         if self.on == "here":
-            yield Local(self.jobs, self.checkpoint_every)
+            yield Local(self.jobs or 1, self.checkpoint_every)
             return
-        from augury.study.cluster import Cluster  # Ray is optional
-
-        with Cluster(self.checkpoint_every) as cluster:
+        with Cluster(self.checkpoint_every, self.cpus, self.gpus, self.jobs) as cluster:
             yield cluster
 
     def _command(self, file: Path) -> str:

@@ -42,7 +42,8 @@ def joint_targets(angles: Rows, places: Rows) -> tuple[Rows, Rows]:
     And the torques that carry the arm where it is.
     """
     rows = len(angles)
-    asked = np.zeros((rows + -rows % BLOCK, len(LINKS) + 3), np.float32)
+    # Two blocks at least: a loop of one turn is compiled to something else, and rounds otherwise.
+    asked = np.zeros((max(rows + -rows % BLOCK, 2 * BLOCK), len(LINKS) + 3), np.float32)
     asked[:rows, : len(LINKS)], asked[:rows, len(LINKS) :] = angles, places
     # Small matrices are a matter for the processor, also where agents learn on an accelerator.
     with jax.default_device(jax.local_devices(backend="cpu")[0]):

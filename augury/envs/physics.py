@@ -53,8 +53,13 @@ class Physics(Protocol):
     def close(self) -> None: ...
 
 
+CORES = "AUGURY_CORES"
+
+
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use: AUGURY_CORES where that says so, as a cluster's task does."""
+    if told := os.environ.get(CORES):
+        return int(told)
     has_affinity = hasattr(os, "sched_getaffinity")  # Linux has, macOS has not
     return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from augury.envs.physics import CORES
 from augury.errors import UserError
 from augury.fleet import checkpoint
 from augury.fleet.files import replacing
@@ -173,7 +174,7 @@ def train_on_node(
     job: Job, files: list[File], checkpoint_every: float, cpus: int, gpus: int
 ) -> Iterator[dict[str, Any] | File | Ended]:
     """Train a fleet here in a process of its own, and yield what there is to know of it."""
-    os.environ["AUGURY_CORES"] = str(cpus)
+    os.environ[CORES] = str(cpus)
     if not gpus:
         os.environ["JAX_PLATFORMS"] = "cpu"  # Ray does not hide those that were not asked for
     with TemporaryDirectory(prefix="augury-") as made:
