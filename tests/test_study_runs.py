@@ -705,9 +705,14 @@ def test_a_file_is_on_the_disk_before_it_replaces_another(tmp_path, monkeypatch)
     path.write_text("old")
     sync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda number: (synced.append(path.read_text()), sync(number)))
-    with pytest.raises(UserError, match="No space left on device"), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise OSError(28, "No space left on device")
+
+    def run_out_of_space() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(UserError, match="No space left on device"):
+        run_out_of_space()
     assert (path.read_text(), synced) == ("old", [])
     with replacing(path) as temporary:
         temporary.write_text("new")

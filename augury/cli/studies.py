@@ -291,7 +291,7 @@ def _by_number(path: Path) -> tuple[Any, ...]:
 def _run_chances(study: ChanceStudy, folder: Path) -> None:
     with Console(stderr=True).status("sampling"):
         measured = chances.measure(study)
-    table = Table("task", "augmentation", title=study.title, box=None, header_style="bold", pad_edge=False)
+    table = Table("task", title=study.title, box=None, header_style="bold", pad_edge=False)
     for heading in ("measured", "paper"):
         table.add_column(heading, justify="right")
     table.add_column("")
@@ -299,7 +299,6 @@ def _run_chances(study: ChanceStudy, folder: Path) -> None:
         verdict = "[green]as in the paper[/green]" if one.confirmed else "[red]not as in the paper[/red]"
         table.add_row(
             one.chance.task,
-            one.chance.augmentation,
             f"{one.measured:.5f} ± {one.error:.5f}",
             f"{one.chance.paper:g}",
             verdict,

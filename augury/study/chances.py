@@ -44,9 +44,8 @@ def check(study: ChanceStudy, where: str) -> None:
 
 def measure(study: ChanceStudy, seed: int = 0) -> list[Measured]:
     """Sample every row."""
-    return [
-        _measure(chance, study, jax.random.key(seed + number)) for number, chance in enumerate(study.chances)
-    ]
+    keys = jax.random.split(jax.random.key(seed), len(study.chances))
+    return [_measure(chance, study, key) for chance, key in zip(study.chances, keys, strict=True)]
 
 
 def _made(chance: Chance) -> tuple[Environment, Augmentation]:
