@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from augury.study.store import FINISHED, FLEETS, PROGRESS, Store
 from augury.study.view import View
 
 PAPER = Path(__file__).parents[1] / "studies" / "paper"
-SOON = 120.0
+SOON = 240.0
 """Seconds after which what has not happened will not: machines that run tests are busy."""
 
 # Two fleets: the first takes half a second, the second a few, so that it can be killed at work.
@@ -120,6 +121,21 @@ def workers(folder: Path) -> list[int]:
             if b"augury.study.worker" in words and any(bytes(folder) in word for word in words):
                 found.append(int(path.parent.name))
     return found
+
+
+@contextmanager
+def held_up(processes: Sequence[int]) -> Iterator[None]:
+    """Keep a worker, of which there should be one, from going on for a while."""
+    (worker,) = processes
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+
+def waits_for_a_lock(process: int) -> bool:
+    return any("->" in row and f" {process} " in row for row in Path("/proc/locks").read_text().splitlines())
 
 
 def one_file(folder: Path, pattern: str) -> Path | None:
@@ -220,10 +236,10 @@ def test_a_killed_study_loses_its_worker_and_goes_on_where_it_was(half, whole, c
     file, before = half.parent / "small.toml", stamps(half / "arms")
     with started(file) as process:
         until(lambda: at_work(half), "a checkpoint")
-        assert "in use by another run" in refused(capsys, *arguments(file))
-        assert len(workers(half)) == 1
-        process.kill()
-        assert process.wait() == -signal.SIGKILL, "it ended before it was killed"
+        with held_up(workers(half)):
+            assert "in use by another run" in refused(capsys, *arguments(file))
+            process.kill()
+            assert process.wait() == -signal.SIGKILL, "it ended before it was killed"
     until(lambda: not workers(half), "the worker gone")
     assert "Traceback" not in "".join(path.read_text() for path in half.glob(f"{FLEETS}/*/{LOG}"))
     assert one_file(half, f"{FLEETS}/*/{checkpoint.NAME}")
@@ -257,34 +273,24 @@ def test_a_study_run_again_at_once_waits_for_the_worker_that_is_leaving(half, wh
     with started(file) as process:
         until(lambda: at_work(half), "a checkpoint")
         (leaving,) = workers(half)
-        os.kill(leaving, signal.SIGSTOP)
-        try:
-            process.kill()
-            with started(file) as successor:
+        with ExitStack() as stack:
+            with held_up([leaving]):
+                process.kill()
+                successor = stack.enter_context(started(file))
                 (new,) = until(lambda: {*workers(half)} - {leaving}, "another worker")
-                locks = Path("/proc/locks")
-                until(lambda: any("->" in row and f" {new} " in row for row in _rows(locks)), "it waits")
-                os.kill(leaving, signal.SIGCONT)
-                _, said = successor.communicate()
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(leaving, signal.SIGCONT)
+                until(lambda: waits_for_a_lock(new), "it waits")
+            _, said = successor.communicate()
     assert (successor.returncode, said) == (0, "")
     assert not workers(half)
     assert_same_tables(half, whole)
 
 
-def _rows(path: Path) -> list[str]:
-    return path.read_text().splitlines()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_study_that_is_asked_to_stop_saves_and_says_how_to_go_on(number, half, whole, capsys):
+def test_a_study_that_is_interrupted_saves_and_says_how_to_go_on(half, whole):
     file, before = half.parent / "small.toml", stamps(half / "arms")
     with started(file) as process:
         until(lambda: at_work(half), "a checkpoint")
         first = stamps(half / FLEETS).values()
-        os.killpg(process.pid, number)  # as a terminal does: to all that it started
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that it started
         _, said = process.communicate()
     assert process.returncode == 130
     assert said == "augury: stopped; the same command goes on from here\n"
@@ -293,19 +299,19 @@ def test_a_study_that_is_asked_to_stop_saves_and_says_how_to_go_on(number, half,
     assert saved is not None
     assert stamps(half / FLEETS)[str(saved.relative_to(half / FLEETS))] not in first
     assert stamps(half / "arms") == before
-    if number == signal.SIGTERM:
-        return
-    main(arguments(file))
+    assert run(jobs_of(Store(half), arms_in(file)), Local(), lambda event: None)
     assert_same_tables(half, whole)
 
 
 def test_a_killed_worker_is_named_and_the_others_go_on(tmp_path, whole, capsys):
     file, folder = small(tmp_path), tmp_path / "small"
-    with started(file) as process:
-        (first,) = until(lambda: workers(folder), "a worker")
-        os.kill(first, signal.SIGKILL)
-        out, said = process.communicate()
-    assert process.returncode == 1
+    with ThreadPoolExecutor(1) as other:
+        killing = other.submit(lambda: os.kill(until(lambda: workers(folder), "a worker")[0], signal.SIGKILL))
+        with pytest.raises(SystemExit) as leaving:
+            main(arguments(file))
+        killing.result()
+    assert leaving.value.code == 1
+    out, said = capsys.readouterr()
     assert said == "augury: some arms failed: the same command tries them again\n"
     assert "goal2d: none  failed: its process was killed by signal 9: see " in out
     assert_same_tables(folder, whole, TRANSLATE)
@@ -340,17 +346,19 @@ def mounted(folder: Path, options: str) -> bool:
     return shutil.which("mount") is not None and not subprocess.run(mount, capture_output=True).returncode
 
 
-def test_a_full_disk_is_said_and_what_was_there_stays(whole, little_disk):
+def test_a_full_disk_is_said_and_what_was_there_stays(whole, little_disk, capsys):
     file, folder = small(little_disk), little_disk / "small"
     shutil.copytree(whole / "arms" / NONE, folder / "arms" / NONE)
     before = stamps(folder / "arms")
-    ran = subprocess.run(command(file), capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert "translate, m = 2  failed: cannot write " in ran.stdout
-    assert "No space left on device" in ran.stdout
-    assert ran.stderr.startswith("augury: cannot write ")  # nor is there room for a report
-    assert ran.stderr.endswith(": No space left on device\n")
-    assert ran.stderr.count("\n") == 1
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments(file))
+    assert leaving.value.code == 2
+    out, said = capsys.readouterr()
+    assert "translate, m = 2  failed: cannot write " in out
+    assert "No space left on device" in out
+    assert said.startswith("augury: cannot write ")  # nor is there room for a report
+    assert said.endswith(": No space left on device\n")
+    assert said.count("\n") == 1
     assert stamps(folder / "arms") == before
     assert one_file(folder, f"{FLEETS}/*/{checkpoint.NAME}")
     assert not list(folder.rglob("*.partial"))
@@ -607,6 +615,25 @@ def test_an_interrupt_stops_fleets_and_starts_no_other(tmp_path):
     assert executor.executed == [["none"]]
     assert store.record().failed == {}
     assert not any(store.is_finished(one) for job in jobs for one in job.arms)
+
+
+def test_termination_stops_a_command_as_an_interrupt_does(tmp_path, monkeypatch, capsys):
+    def terminate(job: Job) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        until(lambda: executor.stopped, "the request to stop")
+        raise Stopped
+
+    executor = Faked(terminate)
+    monkeypatch.setattr("augury.cli.studies.Local", lambda *_: executor)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments(small(tmp_path)))
+    assert leaving.value.code == 130
+    assert capsys.readouterr().err == "augury: stopped; the same command goes on from here\n"
+    assert executor.executed == [["none"]]
+    assert signal.getsignal(signal.SIGTERM) is before
+    with claimed(tmp_path / "small"):
+        pass
 
 
 def test_a_new_arm_alone_is_trained_and_one_that_is_gone_is_kept(tmp_path):

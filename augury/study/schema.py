@@ -154,14 +154,15 @@ def _in_words(message: str, kind: Any, table: str) -> str:
     """What msgspec says, with the place as it stands in the file and the key that was meant."""
     said, _, path = message.partition(" - at ")
     steps = re.findall(r"\.(\w+)(?:\[(\d+)\])?", path)
-    is_key = re.search(r"unknown field `(.+)`|missing required field `(.+)`", said) is not None
-    for name, number in steps if is_key else steps[:-1]:
+    unknown = re.search(r"unknown field `(.+)`", said)
+    missing = re.search(r"missing required field `(.+)`", said)
+    for name, number in steps if unknown or missing else steps[:-1]:
         table = f"[[{name}]] {int(number) + 1}" if number else f"[{name}]"
         kind = next(part for part in _parts(_kinds(kind)[name]) if hasattr(part, "__struct_fields__"))
     where = f"in {table}, " if table else ""
-    if unknown := re.search(r"unknown field `(.+)`", said):
+    if unknown:
         return f"{where}unknown key '{unknown[1]}'{nearest(unknown[1], _kinds(kind))}"
-    if missing := re.search(r"missing required field `(.+)`", said):
+    if missing:
         return f"{where}'{missing[1]}' is missing"
     name, number = steps[-1]
     key = f"{where}{f'item {int(number) + 1} of ' if number else ''}'{name}'"
