@@ -317,7 +317,7 @@ def test_damaged_results_are_named(finished, tmp_path, capsys, name):
 @pytest.mark.parametrize("name", ["train", "evaluate", "report", "show", "list", "study run", "study status"])
 def test_help_has_an_example(name, capsys):
     with pytest.raises(SystemExit) as leaving:
-        main([name, "--help"])
+        main([*name.split(), "--help"])
     assert leaving.value.code == 0
     assert f"Example: augury {name}" in capsys.readouterr().out
 

@@ -772,9 +772,10 @@ def test_figures_6_and_14_lower_the_augmented_replay_ratio(name):
 
 def test_figure_9_raises_the_update_ratio_and_keeps_the_replay_ratio():
     for arms in paper("figure-9").values():
-        assert [one.arm.ratio for one in arms] == [1, 2, 4, 8, 16]
-        for arm in (one.arm for one in arms):
-            assert arm.update_ratio == arm.ratio
+        raised, (other,) = [one.arm for one in arms[:5]], [one.arm for one in arms[5:]]
+        assert [arm.ratio for arm in raised] == [arm.update_ratio for arm in raised] == [1, 2, 4, 8, 16]
+        assert (other.ratio, other.update_ratio) == (16, 2)
+        for arm in (*raised, other):
             assert (arm.random_action_probability, arm.updates, arm.collect) == (0, 1, 1)
 
 

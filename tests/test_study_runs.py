@@ -332,10 +332,10 @@ def test_a_killed_worker_is_named_and_the_others_go_on(tmp_path, whole, capsys):
 
 @pytest.fixture
 def little_disk(tmp_path) -> Iterator[Path]:
-    """A disk of a megabyte, where who runs the tests may have one."""
+    """A disk with room for an arm but no checkpoint, where who runs the tests may have one."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if not mounted(folder, "size=1m"):
+    if not mounted(folder, "size=96k"):
         pytest.skip("this user cannot mount a disk")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
@@ -360,8 +360,10 @@ def test_a_full_disk_is_said_and_what_was_there_stays(whole, little_disk, capsys
     assert said.endswith(": No space left on device\n")
     assert said.count("\n") == 1
     assert stamps(folder / "arms") == before
-    assert one_file(folder, f"{FLEETS}/*/{checkpoint.NAME}")
     assert not list(folder.rglob("*.partial"))
+    record = Store(folder).record()
+    assert [one.name for one in record.finished] == ["none"]
+    assert "No space left on device" in record.failed["goal2d", "translate, m = 1"]
 
     assert mounted(little_disk, "remount,size=64m")
     assert run(jobs_of(Store(folder), arms_in(file)), Local(), lambda event: None)

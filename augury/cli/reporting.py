@@ -16,7 +16,7 @@ from augury import report
 from augury.cli.output import console
 from augury.cli.runs import print_table, row_of
 from augury.errors import UserError
-from augury.fleet import Result, results
+from augury.fleet import results
 from augury.report.verdicts import verdicts
 from augury.study.record import Finished, Record
 from augury.study.store import STUDY, Store
@@ -40,31 +40,37 @@ class Report:
     def run(self) -> None:
         if not self.folder.is_dir():
             raise UserError(f"no folder {self.folder}")
-        records = [Store(path.parent).record() for path in sorted(self.folder.glob(f"**/{STUDY}"))]
-        found = [one.result for record in records for one in record.finished]
-        if not records:
-            found = _runs(self.folder)
-            records = [_record_of(self.folder, found)]
-        if not found:
+        stores = [Store(path.parent) for path in sorted(self.folder.glob(f"**/{STUDY}"))]
+        reports = [(store.record(), store.folder) for store in stores]
+        if (loose := _record_of(self.folder, [store.folder for store in stores])).finished:
+            reports.append((loose, self.folder))
+        if not any(record.finished for record, _ in reports):
             raise UserError(f"no finished run in {self.folder}")
-        page = write_report(records, self.folder)
+        page = write_report(reports, self.folder)
         if self.json:
-            judged = [verdict.as_json() for record in records for verdict in verdicts(record)]
-            print(json.dumps({"arms": [row_of(one) for one in found], "claims": judged}, indent=2))
+            arms = [
+                {"study": record.name, "task": one.task, **row_of(one.result), "arm": one.name}
+                for record, _ in reports
+                for one in record.finished
+            ]
+            judged = [verdict.as_json() for record, _ in reports for verdict in verdicts(record)]
+            print(json.dumps({"arms": arms, "claims": judged}, indent=2, ensure_ascii=False))
             return
-        for record in records:
-            print_table([one.result for one in record.finished], [one.name for one in record.finished])
+        for record, _ in reports:
+            for task in record.tasks:
+                console.print(Text(f"{record.title}: {task}", "bold"))
+                print_table([one.result for one in record.on(task)], [one.name for one in record.on(task)])
             print_verdicts(record)
         print(f"report in {page}")
 
 
-def write_report(records: Sequence[Record], folder: Path) -> Path:
-    """The page of some studies, and each one's figure as PNG and PDF."""
-    for record in records:
+def write_report(reports: Sequence[tuple[Record, Path]], folder: Path) -> Path:
+    """The page of some studies, and in each one's own folder its figure as PNG and PDF."""
+    for record, own in reports:
         if record.finished:
-            report.study_figure(record, folder)
+            report.study_figure(record, own)
     page = folder / PAGE
-    report.write_page(records, page)
+    report.write_page([record for record, _ in reports], page)
     return page
 
 
@@ -76,17 +82,17 @@ def print_verdicts(record: Record) -> None:
     table = Table("verdict", "claim", "on", "", box=None, header_style="bold", pad_edge=False)
     for one in judged:
         table.add_row(
-            Text(one.verdict, _COLOURS[one.verdict]), Text(one.claim.says), one.task, Text(one.text)
+            Text(one.verdict, _COLOURS[one.verdict]), Text(one.claim.says), Text(one.task), Text(one.text)
         )
     console.print(table)
 
 
-def _runs(folder: Path) -> list[Result]:
-    return [results.read(path.parent) for path in sorted(folder.glob(f"**/{results.EVALUATIONS}"))]
-
-
-def _record_of(folder: Path, found: Sequence[Result]) -> Record:
-    """Runs that no study asked for, as if one had: a panel for each environment."""
+def _record_of(folder: Path, studies: Sequence[Path]) -> Record:
+    """Runs that none of these studies asked for, as if one had: a panel for each environment."""
+    places = [path.parent for path in sorted(folder.glob(f"**/{results.EVALUATIONS}"))]
+    found = [
+        results.read(place) for place in places if not any(place.is_relative_to(study) for study in studies)
+    ]
     names = _told_apart([result.label for result in found])
     finished = [
         Finished(name, result.asked["environment"], result) for name, result in zip(names, found, strict=True)

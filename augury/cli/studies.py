@@ -18,7 +18,7 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from scipy.stats import trim_mean
+from rich.text import Text
 
 from augury.cli.output import console, say
 from augury.cli.reporting import print_verdicts, write_report
@@ -33,7 +33,7 @@ from augury.study.record import Record
 from augury.study.runner import Executor, jobs_of, run
 from augury.study.schema import ChanceStudy, Study, read
 from augury.study.store import Store
-from augury.study.view import View
+from augury.study.view import View, middle
 
 CHANCES = "chances.json"
 
@@ -95,11 +95,11 @@ class Run:
         if not asked:
             return
         complete = self._train(asked)
-        records = [store.record() for store, *_ in asked]
-        for record in records:
+        reports = [(store.record(), store.folder) for store, *_ in asked]
+        for record, _ in reports:
             print_verdicts(record)
-        folder = self.out if len(records) > 1 else self.out / records[0].name
-        print(f"report in {write_report(records, folder)}")
+        folder = self.out if len(reports) > 1 else reports[0][1]
+        print(f"report in {write_report(reports, folder)}")
         if not complete:
             raise SystemExit(say("some arms failed: the same command tries them again", code=1))
 
@@ -145,7 +145,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Status:
-    """Say how far a study is: what is finished, in training, failed or missing.
+    """Say how far a study is: what is finished, begun, failed or waiting.
 
     Example: augury study status runs/figure-11
     """
@@ -168,7 +168,8 @@ class Status:
         for row in rows:
             steps = "–" if row["steps"] is None else f"{row['steps']:,}"
             so_far = "–" if row["score"] is None else score(row["measure"], row["score"])
-            table.add_row(row["task"], row["arm"], row["state"], steps, so_far, row["why"])
+            words = (row["task"], row["arm"], row["state"], steps, so_far, row["why"])
+            table.add_row(*map(Text, words))
         console.print(table)
 
 
@@ -200,7 +201,7 @@ class List:
             table.add_column(heading, justify="right")
         for row in rows:
             numbers = ["" if row[name] is None else str(row[name]) for name in ("arms", "agents")]
-            table.add_row(row["file"], row["title"], str(len(row["tasks"])), *numbers)
+            table.add_row(*map(Text, (row["file"], row["title"], str(len(row["tasks"])), *numbers)))
         console.print(table)
 
 
@@ -221,7 +222,7 @@ class Export:
         if not record.finished:
             raise UserError(f"nothing in {self.folder} is finished yet")
         count = 0
-        with replacing(self.out) as temporary, temporary.open("w", newline="") as file:
+        with replacing(self.out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             names = sorted(
                 name for name, values in record.finished[0].result.evaluations.items() if values.ndim == 2
@@ -260,9 +261,9 @@ def _standings(store: Store, record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _middle(scores: Any) -> float | None:
-    """The interquartile mean; none where an agent diverged, for JSON has no NaN."""
-    middle = float(trim_mean(scores, 0.25))
-    return round(middle, 4) if math.isfinite(middle) else None
+    """For JSON, which knows finite numbers only."""
+    found = middle(scores)
+    return round(found, 4) if math.isfinite(found) else None
 
 
 def _listed(path: Path) -> dict[str, Any]:
@@ -291,7 +292,7 @@ def _by_number(path: Path) -> tuple[Any, ...]:
 def _run_chances(study: ChanceStudy, folder: Path) -> None:
     with Console(stderr=True).status("sampling"):
         measured = chances.measure(study)
-    table = Table("task", title=study.title, box=None, header_style="bold", pad_edge=False)
+    table = Table("task", title=Text(study.title), box=None, header_style="bold", pad_edge=False)
     for heading in ("measured", "paper"):
         table.add_column(heading, justify="right")
     table.add_column("")
@@ -306,7 +307,7 @@ def _run_chances(study: ChanceStudy, folder: Path) -> None:
     console.print(table)
     for one in measured:
         if one.chance.note:
-            console.print(f"{one.chance.task}: {one.chance.note}")
+            console.print(f"{one.chance.task}: {one.chance.note}", markup=False)
     rows = [
         {
             "task": one.chance.task,

@@ -258,6 +258,7 @@ class Arm:
     def _check_numbers(self) -> None:
         sizes = "agents steps collect updates batch_size buffer_size evaluate_every evaluation_episodes"
         _require(self, f"{sizes} policy_data environments", lambda value: value >= 1, "at least 1")
+        _require(self, "policy_data", math.isfinite, "a finite number")
         _require(self, "random_steps", lambda value: value >= 0, "0 or more")
         _require(self, "seed", lambda value: 0 <= value < 2**31, "0 or more, and below 2^31")
         _require(self, "learning_rate", lambda value: 0 < value < math.inf, "above 0")

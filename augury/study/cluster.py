@@ -111,7 +111,7 @@ class Cluster:
                 return
             if self._stopping:
                 raise Stopped
-            with (job.folder / LOG).open("a") as log:
+            with (job.folder / LOG).open("a", encoding="utf-8") as log:
                 log.write(f"lost: {why}\n")
         raise Died(f"its node was lost {1 + RESTARTS} times: {why}")
 
@@ -143,7 +143,7 @@ class Cluster:
                 return "what its node sent did not arrive"
             except errors.RayError as error:
                 return str(error).strip().split("\n")[0] or type(error).__name__
-            except UserError:
+            except (UserError, OSError):
                 self._ray.cancel(stream)
                 raise
         if died and not self._stopping:

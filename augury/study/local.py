@@ -29,7 +29,7 @@ class Local:
         self._stopping = False
 
     def execute(self, job: Job, tell: Callable[[dict[str, Any]], None]) -> None:
-        with (job.folder / LOG).open("a") as log:
+        with (job.folder / LOG).open("a", encoding="utf-8") as log:
             worker = self._start(job, log)
             assert worker.stdout is not None
             failed = ""
@@ -45,8 +45,7 @@ class Local:
             return
         if code == INTERRUPTED or (code and self._stopping):
             raise Stopped
-        if code:
-            raise Died(failed or _ending(code, job))
+        raise Died(failed or _ending(code, job))
 
     def stop(self) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Running a study: arms that share a program train in one fleet, and fleets go one after the other.
+"""Running a study: arms that share a program train in one fleet, and fleets one by one or some at a time.
 
 A fleet's death does not stop the others. What is finished is never run again; what is not goes on from its
 checkpoint when the study is run again.
@@ -65,7 +65,7 @@ class Died(Exception):  # noqa: N818
 
 
 class Stopped(Exception):  # noqa: N818
-    """A fleet was asked to stop, and has saved where it stands."""
+    """A fleet was asked to stop; its last checkpoint says where it stands."""
 
 
 class Executor(Protocol):
@@ -96,7 +96,7 @@ def jobs_of(store: Store, arms: Sequence[StudyArm]) -> list[Job]:
 def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None]) -> bool:
     """Train the fleets of some studies; whether all were finished.
 
-    Ctrl-C stops them with their checkpoints saved.
+    Ctrl-C stops them: here with their checkpoints saved, on a cluster at the last ones that arrived.
     """
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     if executor.at_once > 1:

@@ -126,9 +126,9 @@ def _check(study: Study, path: Path) -> None:
     for number, claim in enumerate(study.claims, 1):
         place = f"{path}: in {claim_place(number, claim)},"
         sides, equals = (claim.better, claim.than), (claim.alike, claim.within)
-        if (None in sides or equals != (None, None)) and (
-            None in equals or sides != (None, None) or claim.by
-        ):
+        better = None not in sides and equals == (None, None)
+        alike = None not in equals and sides == (None, None) and not claim.by
+        if not (better or alike):
             raise UserError(f"{place} say 'better' and 'than' (and maybe 'by'), or 'alike' and 'within'")
         if len(set(claim.arms)) == 1:
             raise UserError(f"{place} '{claim.arms[0]}' is compared with itself")

@@ -85,7 +85,7 @@ class Store:
     def publish(self, fleet: Path) -> None:
         """Move the results of a finished fleet to their places, and forget the fleet."""
         try:
-            places = json.loads((fleet / FINISHED / "places.json").read_text())
+            places = json.loads((fleet / FINISHED / "places.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             places = []  # all is moved: whoever did was killed while forgetting the fleet
         for number, place in enumerate(places):
@@ -93,13 +93,16 @@ class Store:
             if made.exists() and not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 made.rename(target)
+        for path in fleet.iterdir():  # what tells that all this is to be forgotten goes last
+            if path.is_file():
+                path.unlink()
         shutil.rmtree(fleet)
 
     def fail(self, fleet: Path, arms: Sequence[StudyArm], why: str) -> None:
         """Note that a fleet could not be run."""
         with suppress(UserError, OSError), replacing(fleet / FAILURE) as temporary:  # on a full disk, say
             rows = [[one.task, one.name] for one in arms]
-            temporary.write_text(json.dumps({"arms": rows, "why": why}, indent=2) + "\n")
+            temporary.write_text(json.dumps({"arms": rows, "why": why}, indent=2) + "\n", encoding="utf-8")
 
     def record(self) -> Record:
         """What the study has come to so far."""
@@ -138,7 +141,7 @@ class Store:
         found: dict[tuple[str, str], Any] = {}
         for path in sorted((self.folder / FLEETS).glob(f"*/{file}")):
             with suppress(OSError, ValueError):
-                told = json.loads(path.read_text())
+                told = json.loads(path.read_text(encoding="utf-8"))
                 found |= {(task, name): value(told) for task, name in told["arms"]}
         return found
 
@@ -191,14 +194,14 @@ class Store:
             "command": command,
         }
         with replacing(self.folder / STUDY) as temporary:
-            temporary.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+            temporary.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         with replacing(self.folder / SOURCE) as temporary:
             temporary.write_bytes(source.read_bytes())
 
     def _read(self) -> dict[str, Any]:
         path = self.folder / STUDY
         try:
-            about: dict[str, Any] = json.loads(path.read_text())
+            about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             written = about["format"]
         except OSError as error:
             raise _UnreadableError(

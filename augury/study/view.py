@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -80,7 +81,7 @@ class View:
         self._speed[id(job)] = told["speed"]
         self._share |= dict.fromkeys(_keys(job), share)
         for key, scores in zip(_keys(job), told["scores"] or (), strict=False):
-            self._score[key] = score(told["measure"], float(trim_mean(scores, 0.25)))
+            self._score[key] = score(told["measure"], middle(scores))
 
     def _drawn(self) -> Group:
         where = ("study",) if self._several else ()
@@ -90,7 +91,8 @@ class View:
         for key, state in self._state.items():
             bar = ProgressBar(total=1.0, completed=self._share[key], width=20)
             said = Text(state, _COLOURS.get(state, "dim"))
-            table.add_row(*key[0 if self._several else 1 :], said, bar, self._score.get(key, "–"))
+            names = map(Text, key[0 if self._several else 1 :])
+            table.add_row(*names, said, bar, self._score.get(key, "–"))
         return Group(table, Text(self._standing(), "dim"))
 
     def _standing(self) -> str:
@@ -117,6 +119,12 @@ class View:
         else:
             return
         self._console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def middle(scores: Iterable[float | None]) -> float:
+    """The interquartile mean; an agent that diverged counts as the worst, as in reports."""
+    known = [-math.inf if score is None or math.isnan(score) else score for score in scores]
+    return float(trim_mean(known, 0.25))
 
 
 def _key(store: Store, one: StudyArm) -> Key:

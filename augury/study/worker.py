@@ -1,4 +1,4 @@
-"""A process that trains one fleet of a study: `python -m augury.study.worker FOLDER`.
+"""A process that trains one fleet of a study: `python -m augury.study.worker FOLDER CHECKPOINT_EVERY`.
 
 The folder's job.json says which arms, and where their results belong. Progress goes out as lines of JSON.
 When whoever started it hangs up, it saves a checkpoint and leaves; that takes a moment, so a worker on the
@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -34,33 +35,31 @@ def write_job(folder: Path, arms: list[Arm], places: list[str], names: list[tupl
     folder.mkdir(parents=True, exist_ok=True)
     job = {"asked": [arm.described() for arm in arms], "places": places, "names": names}
     with replacing(folder / JOB) as temporary:
-        temporary.write_text(json.dumps(job, indent=2) + "\n")
+        temporary.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
 
 
 def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every: float = 60.0) -> None:
     """Train a folder's fleet, from its checkpoint on if it has one, and leave its results in `finished`."""
-    job = json.loads((folder / JOB).read_text())
+    job = json.loads((folder / JOB).read_text(encoding="utf-8"))
     arms = [arm_from(asked) for asked in job["asked"]]
     ends = np.cumsum([arm.agents for arm in arms])[:-1]
+    measure = results.measure_of(arms[0].environment)
 
     def watch(progress: Progress) -> None:
         scores = None
         if progress.evaluated is not None:
-            by_arm = [
-                np.split(getattr(progress.evaluated, results.measure_of(arm.environment)), ends)[number]
-                for number, arm in enumerate(arms)
-            ]
-            scores = [[round(float(score), 4) for score in own] for own in by_arm]
+            by_arm = np.split(getattr(progress.evaluated, measure), ends)
+            scores = [[_finite(score) for score in own] for own in by_arm]
         standing: dict[str, Any] = {
             "steps": progress.steps,
             "of": arms[0].rounds * arms[0].round_steps,
             "speed": round(progress.speed, 1),
-            "measure": results.measure_of(arms[0].environment),
+            "measure": measure,
             "scores": scores,
         }
         if scores is not None:
             with replacing(folder / PROGRESS) as temporary:
-                temporary.write_text(json.dumps({**standing, "arms": job["names"]}) + "\n")
+                temporary.write_text(json.dumps({**standing, "arms": job["names"]}) + "\n", encoding="utf-8")
         tell(standing)
 
     saved = folder / checkpoint.NAME
@@ -70,8 +69,13 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
         (partial / str(number)).mkdir(parents=True, exist_ok=True)
         results.write(partial / str(number), result)
     with replacing(partial / "places.json") as temporary:
-        temporary.write_text(json.dumps(job["places"]))
+        temporary.write_text(json.dumps(job["places"]), encoding="utf-8")
     partial.rename(folder / FINISHED)
+
+
+def _finite(score: Any) -> float | None:
+    """For JSON, which knows no NaN: a diverged agent's return."""
+    return round(float(score), 4) if np.isfinite(score) else None
 
 
 def arm_from(asked: dict[str, Any]) -> Arm:
@@ -98,6 +102,7 @@ def main(folder: Path, checkpoint_every: float) -> int:
     except Interrupted:
         return INTERRUPTED
     except (UserError, OSError, MemoryError, RuntimeError) as error:  # JAX's out of memory is the last
+        traceback.print_exc()
         tell({"failed": f"{error}".splitlines()[0] if f"{error}" else type(error).__name__})
         return REFUSED
     return 0
