@@ -17,8 +17,9 @@ from augury.envs import ENVIRONMENTS
 from augury.errors import UserError
 from augury.fleet.fleet import fleets_of
 from augury.study import chances
-from augury.study.arms import Size, StudyArm, Written, arms_of, slug
+from augury.study.arms import Size, StudyArm, arms_of
 from augury.study.claims import Claim
+from augury.study.rows import Written, slug
 from augury.study.schema import ChanceStudy, Quick, Study, read
 
 PAPER = Path(__file__).parents[1] / "studies" / "paper"

@@ -54,7 +54,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     task: str | tuple[str, ...]
     """An environment; or several, each a panel of the figure."""
     arms: tuple[Table, ...]
-    """See `arms.Written` for what one may say."""
+    """See `rows.Written` for what one may say."""
     agents: Count
     steps: Count | None = None
     """Of each agent; the task's own, if not said."""
