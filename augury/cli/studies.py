@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import shlex
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -108,7 +107,6 @@ class Run:
         with ExitStack() as held:
             for store, *_ in asked:
                 held.enter_context(claimed(store.folder))
-            held.enter_context(_terminable())
             jobs = []
             for store, file, study, arms in asked:
                 for line in store.begin(study, file, arms, self._command(file)):
@@ -323,17 +321,3 @@ def _run_chances(study: ChanceStudy, folder: Path) -> None:
     with replacing(folder / CHANCES) as temporary:
         temporary.write_text(json.dumps({"samples": study.samples, "chances": rows}, indent=2) + "\n")
     print(f"table in {folder / CHANCES}")
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Stop on termination as on Ctrl-C."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import queue
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -98,7 +100,7 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
 
     Ctrl-C stops them: here with their checkpoints saved, on a cluster at the last ones that arrived.
     """
-    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
     if executor.at_once > 1:
         jobs = sorted(jobs, key=lambda job: -job.work)  # so that none is left alone in the end
     stopping = False
@@ -118,12 +120,13 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
             events.put(Event(job, "failed", why=str(error)))
 
     outcomes: list[str] = []
-    with ThreadPoolExecutor(executor.at_once) as pool:
+    with _asked_to_stop(lambda: events.put(None)), ThreadPoolExecutor(executor.at_once) as pool:
         for job in jobs:
             pool.submit(train, job)
         try:
             while len(outcomes) < len(jobs):
-                event = events.get()
+                if (event := events.get()) is None:
+                    raise KeyboardInterrupt
                 watch(event)
                 if event.kind in ("finished", "failed", "stopped"):
                     outcomes.append(event.kind)
@@ -132,6 +135,32 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
             executor.stop()
             raise
     return all(outcome == "finished" for outcome in outcomes)
+
+
+@contextmanager
+def _asked_to_stop(note: Callable[[], None]) -> Iterator[None]:
+    """Take note of Ctrl-C and termination; a second one is final.
+
+    An exception raised by a signal may be lost: Python ignores those of callbacks, which others have too.
+    """
+    asked = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        note()
+
+    try:
+        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: signals are somebody else's
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _train(job: Job, executor: Executor, tell: Callable[[dict[str, Any]], None]) -> None:
