@@ -9,10 +9,9 @@ until the last round:
 from __future__ import annotations
 
 import operator
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ from augury.fleet.checkpoint import Checkpoint
 from augury.fleet.fleet import Fleet, fleets_of
 from augury.fleet.halves import Halves, fleet_for
 from augury.fleet.host_fleet import HostFleet
+from augury.fleet.interrupts import deferred_interrupt
 from augury.fleet.program import Measured
 from augury.fleet.results import Result, record
 
@@ -100,7 +100,7 @@ def train_fleet(
     saving, length = 0.0, 1  # the first call compiles: it is short
     unreported, training = 0, 0.0
 
-    with closing(fleet), _deferred_interrupt() as interrupted:
+    with closing(fleet), deferred_interrupt() as interrupted:
         while run.rounds < last:
             stop = next(rounds for rounds in stops if rounds > run.rounds)
             length = min(length, stop - run.rounds)
@@ -197,25 +197,3 @@ def _evaluations(arm: Arm, history: Arrays) -> Arrays:
         "diverged": ~np.minimum.accumulate(history["finite"], 1),
         **{name: values for name, values in history.items() if name not in derived},
     }
-
-
-@contextmanager
-def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Notice Ctrl-C and termination between calls, to save a checkpoint first; a second one is final."""
-    asked = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: signals are somebody else's
-        before = {}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import queue
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -21,6 +19,7 @@ from augury.envs import make
 from augury.errors import UserError
 from augury.fleet.arm import runs_on_host
 from augury.fleet.fleet import fleets_of
+from augury.fleet.interrupts import deferred_interrupt
 from augury.study.arms import StudyArm
 from augury.study.store import FLEETS, Store
 from augury.study.worker import write_job
@@ -120,7 +119,7 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
             events.put(Event(job, "failed", why=str(error)))
 
     outcomes: list[str] = []
-    with _asked_to_stop(lambda: events.put(None)), ThreadPoolExecutor(executor.at_once) as pool:
+    with deferred_interrupt(lambda: events.put(None)), ThreadPoolExecutor(executor.at_once) as pool:
         for job in jobs:
             pool.submit(train, job)
         try:
@@ -135,32 +134,6 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
             executor.stop()
             raise
     return all(outcome == "finished" for outcome in outcomes)
-
-
-@contextmanager
-def _asked_to_stop(note: Callable[[], None]) -> Iterator[None]:
-    """Take note of Ctrl-C and termination; a second one is final.
-
-    An exception raised by a signal may be lost: Python ignores those of callbacks, which others have too.
-    """
-    asked = False
-
-    def handle(number: int, frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        note()
-
-    try:
-        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: signals are somebody else's
-        before = {}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _train(job: Job, executor: Executor, tell: Callable[[dict[str, Any]], None]) -> None:
