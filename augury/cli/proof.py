@@ -18,6 +18,7 @@ from augury import envs, report
 from augury.cli.output import console
 from augury.envs import Locomotion, robots
 from augury.errors import UserError, unknown_name
+from augury.fleet.files import slug
 from augury.report import tables
 from augury.verify import audit, verify
 from augury.verify.symmetry import read_model
@@ -140,7 +141,7 @@ class Show:
     """Seed of what is drawn."""
 
     def run(self) -> None:
-        path = self.out or Path(re.sub(r"[^a-z0-9.]+", "-", self.augmentation).strip("-") + ".png")
+        path = self.out or Path(f"{slug(self.augmentation)}.png")
         report.draw_augmentation(self.augmentation, path, self.environment, seed=self.seed)
         print(f"picture in {path}")
 

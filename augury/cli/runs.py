@@ -12,6 +12,7 @@ from rich.text import Text
 from augury import report
 from augury.cli.output import console
 from augury.fleet import Result, results
+from augury.fleet.results import rounded
 
 
 def print_table(found: Sequence[Result], names: Sequence[str] | None = None) -> None:
@@ -55,8 +56,8 @@ def row_of(result: Result) -> dict[str, Any]:
         "arm": result.label,
         "agents": len(evaluations["seeds"]),
         "steps": int(evaluations["steps"][-1]),
-        result.measure: _rounded(curve.middle[-1], 3),
-        "interval": [_rounded(end[-1], 3) for end in (curve.low, curve.high)],
+        result.measure: rounded(curve.middle[-1], 3),
+        "interval": [rounded(end[-1], 3) for end in (curve.low, curve.high)],
         "steps to 0.9": (
             report.first_to_reach(evaluations["steps"], curve.middle, 0.9)
             if result.measure == "success"
@@ -73,9 +74,4 @@ def row_of(result: Result) -> dict[str, Any]:
 
 def _number(values: np.ndarray[Any, Any]) -> float | None:
     """The mean over agents at the last evaluation."""
-    return _rounded(values[:, -1].mean(), 5)
-
-
-def _rounded(value: Any, digits: int) -> float | None:
-    """For JSON, which knows finite numbers only."""
-    return round(float(value), digits) if np.isfinite(value) else None
+    return rounded(values[:, -1].mean(), 5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import jax
 import tyro
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -23,7 +23,7 @@ from augury.cli.output import console, say
 from augury.cli.reporting import print_verdicts, write_report
 from augury.errors import UserError
 from augury.fleet.files import claimed, replacing
-from augury.fleet.results import score
+from augury.fleet.results import rounded, score
 from augury.study import chances
 from augury.study.arms import Size, StudyArm, arms_of
 from augury.study.cluster import Cluster
@@ -247,21 +247,15 @@ def _standings(store: Store, record: Record) -> Iterator[dict[str, Any]]:
         if (result := finished.get((task, name))) is not None:
             row |= {"state": "finished", "measure": result.measure}
             row |= {"steps": int(result.evaluations["steps"][-1])}
-            row |= {"score": _middle(result.curves()[:, -1])}
+            row |= {"score": rounded(middle(result.curves()[:, -1]), 4)}
         elif (standing := training.get((task, name))) is not None:
             own = [list(key) for key in standing["arms"]].index([task, name])
             row |= {"state": "begun", "steps": standing["steps"]}
             row |= {"measure": standing["measure"]}
-            row |= {"score": _middle(standing["scores"][own])}
+            row |= {"score": rounded(middle(standing["scores"][own]), 4)}
         if row["why"] and row["state"] != "finished":
             row["state"] = "failed"
         yield row
-
-
-def _middle(scores: Any) -> float | None:
-    """For JSON, which knows finite numbers only."""
-    found = middle(scores)
-    return round(found, 4) if math.isfinite(found) else None
 
 
 def _listed(path: Path) -> dict[str, Any]:
@@ -307,15 +301,7 @@ def _run_chances(study: ChanceStudy, folder: Path) -> None:
         if one.chance.note:
             console.print(f"{one.chance.task}: {one.chance.note}", markup=False)
     rows = [
-        {
-            "task": one.chance.task,
-            "augmentation": one.chance.augmentation,
-            "measured": one.measured,
-            "error": one.error,
-            "paper": one.chance.paper,
-            "confirmed": one.confirmed,
-            "note": one.chance.note,
-        }
+        {**asdict(one.chance), "measured": one.measured, "error": one.error, "confirmed": one.confirmed}
         for one in measured
     ]
     with replacing(folder / CHANCES) as temporary:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import tyro
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +16,7 @@ from augury.cli.output import console, say
 from augury.cli.runs import print_table
 from augury.errors import UserError
 from augury.fleet import Arm, Interrupted, checkpoint, load_policies, results, train_fleet
-from augury.fleet.files import LOCK, PARTIAL, claimed
+from augury.fleet.files import LOCK, PARTIAL, claimed, slug
 from augury.fleet.progress import Display
 
 
@@ -119,9 +117,9 @@ def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
 
 
 def _rounded(success: float, returns: float) -> dict[str, float | None]:
-    """What came of episodes, for JSON, which has no NaN: a diverged agent's return."""
+    """What came of episodes; a diverged agent has no return."""
     scores = {"success": success, "returns": returns}
-    return {name: round(value, 4) if np.isfinite(value) else None for name, value in scores.items()}
+    return {name: results.rounded(value, 4) for name, value in scores.items()}
 
 
 def _slug(arm: Arm) -> str:
@@ -133,4 +131,4 @@ def _slug(arm: Arm) -> str:
         parts.append(f"x{arm.policy_data:.3g}")
     if arm.environments > 1:
         parts.append(f"k{arm.environments}")
-    return re.sub(r"[^a-z0-9.]+", "-", "-".join(parts).lower()).strip("-")
+    return slug("-".join(parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +13,11 @@ from augury.errors import UserError
 
 PARTIAL = ".partial"
 LOCK = ".lock"
+
+
+def slug(name: str) -> str:
+    """A name as part of a path."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
 
 
 @contextmanager

@@ -93,6 +93,11 @@ def score(measure: Measure, value: float) -> str:
     return f"{value:.2f}" if measure == "success" else f"{value:,.0f}"
 
 
+def rounded(value: Any, digits: int) -> float | None:
+    """A number for JSON, which has finite ones only."""
+    return round(float(value), digits) if np.isfinite(value) else None
+
+
 def record() -> dict[str, Any]:
     """Time, versions and hardware, for the record."""
     versions = {name: version(name) for name in ("jax", "jaxlib", "flax", "optax", "numpy")}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
 
 from augury.errors import UserError
-from augury.fleet import Arm
+from augury.fleet import Arm, files
 from augury.study.schema import Count, Study, Table, converted
 
 Goals = Literal["all", "quadrant"]
@@ -122,9 +121,9 @@ def _shown(value: Any) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as part of a path."""
+    """A name as part of a path, with what arms are called spelt out."""
     plain = name.lower().replace("×", "x").replace("α", "alpha").replace("β", "beta").replace("=", "")
-    return re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")
+    return files.slug(plain).strip("-.")
 
 
 def _check_shared(study: Study, where: str) -> None:

@@ -150,12 +150,13 @@ class Store:
         said = []
         for one in arms:
             if (place := self.place(one)).exists():
-                if (why := self._damage(place)) is not None:
-                    said.append(f"{why}: it was moved to {_aside(place).name}, and is run again")
+                try:
+                    found = _whole(place)
+                except UserError as error:
+                    said.append(f"{error}: it was moved to {_aside(place).name}, and is run again")
                     continue
                 try:
-                    asked = results.read_run(place)["asked"]
-                    checkpoint.refuse_other_run(place, [asked], [one.arm.described()])
+                    checkpoint.refuse_other_run(place, [found.asked], [one.arm.described()])
                 except UserError as error:
                     raise UserError(f"{error}: choose another --out, or move it away") from None
         return said
@@ -172,14 +173,6 @@ class Store:
             f"arms in {self.folder} that are no longer in the study, and left as they are": len(before - now),
         }
         return [f"{what}: {count}" for what, count in said.items() if count]
-
-    def _damage(self, place: Path) -> str | None:
-        """What is wrong with an arm's results, if anything is."""
-        try:
-            read: Result = results.read(place)
-            return None if "steps" in read.evaluations else f"{place} is damaged"
-        except UserError as error:
-            return str(error)
 
     def _write(self, study: Study, source: Path, arms: Sequence[StudyArm], command: str) -> None:
         about = {
@@ -214,6 +207,14 @@ class Store:
         if written != _FORMAT:
             raise UserError(f"{path} has format {written}, not {_FORMAT}")
         return about
+
+
+def _whole(place: Path) -> Result:
+    """An arm's results, or an error that tells what is wrong with them."""
+    found = results.read(place)
+    if "steps" not in found.evaluations:
+        raise UserError(f"{place} is damaged")
+    return found
 
 
 def _aside(place: Path) -> Path:

@@ -49,7 +49,7 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
         scores = None
         if progress.evaluated is not None:
             by_arm = np.split(getattr(progress.evaluated, measure), ends)
-            scores = [[_finite(score) for score in own] for own in by_arm]
+            scores = [[results.rounded(score, 4) for score in own] for own in by_arm]
         standing: dict[str, Any] = {
             "steps": progress.steps,
             "of": arms[0].rounds * arms[0].round_steps,
@@ -71,11 +71,6 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
     with replacing(partial / "places.json") as temporary:
         temporary.write_text(json.dumps(job["places"]), encoding="utf-8")
     partial.rename(folder / FINISHED)
-
-
-def _finite(score: Any) -> float | None:
-    """For JSON, which knows no NaN: a diverged agent's return."""
-    return round(float(score), 4) if np.isfinite(score) else None
 
 
 def arm_from(asked: dict[str, Any]) -> Arm:
