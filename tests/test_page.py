@@ -16,6 +16,7 @@ from matplotlib.image import imread
 from augury.fleet import Result
 from augury.report.figures import study_figure
 from augury.report.page import write_page
+from augury.report.page.origin import wall_time
 from augury.report.statistics import aggregate_curve, area
 from augury.study.claims import Claim
 from augury.study.record import Finished, Record
@@ -395,7 +396,7 @@ def test_origin_and_command_are_told_and_the_command_can_be_copied(page):
     facts = dict(zip(page.texts("dt"), page.texts("dd"), strict=True))
     assert facts == {
         "Hardware": "2 × NVIDIA H200 (gpu)",
-        "Wall time": "3 min in 2 fleets",
+        "Wall time": "2 min in 2 fleets",
         "Finished": "15 November 2026, 18:18 UTC",
         "Versions": "augury 0.1.0, jax 0.11.2",
     }
@@ -406,6 +407,20 @@ def test_origin_and_command_are_told_and_the_command_can_be_copied(page):
     page.wait(lambda: page.one(".copy").text == "Copied")
     read = "navigator.clipboard.readText().then(arguments[0])"
     assert page.browser.execute_async_script(read) == three_arms().command
+
+
+def test_wall_time_counts_once_what_went_on_at_the_same_time():
+    def fleet(task, finished, seconds):
+        about = ABOUT | {"finished": f"2026-11-15T{finished}:00+00:00"}
+        return Finished("none", task, result(task, 1.0, 0, seconds=seconds, about=about))
+
+    first = fleet("goal2d", "10:10", 600.0)
+    assert wall_time([first]) == wall_time([first, first]) == "10 min in 1 fleet"
+    inside, beyond = fleet("ant", "10:09", 60.0), fleet("ant", "10:15", 600.0)
+    assert wall_time([first, inside]) == "10 min in 2 fleets"
+    assert wall_time([beyond, inside, first]) == "15 min in 3 fleets"
+    assert wall_time([first, fleet("ant", "12:00", 300.0)]) == "15 min in 2 fleets"
+    assert wall_time([]) == ""
 
 
 def test_names_are_text_everywhere(page):

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from augury import report
-from augury.cli.output import console
+from augury.cli.output import by_number, console
 from augury.cli.runs import print_table, row_of
 from augury.errors import UserError
 from augury.fleet import results
@@ -40,7 +40,7 @@ class Report:
     def run(self) -> None:
         if not self.folder.is_dir():
             raise UserError(f"no folder {self.folder}")
-        stores = [Store(path.parent) for path in sorted(self.folder.glob(f"**/{STUDY}"))]
+        stores = [Store(path.parent) for path in sorted(self.folder.glob(f"**/{STUDY}"), key=by_number)]
         reports = [(store.record(), store.folder) for store in stores]
         if (loose := _record_of(self.folder, [store.folder for store in stores])).finished:
             reports.append((loose, self.folder))

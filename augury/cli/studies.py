@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from augury.cli.output import console, say
+from augury.cli.output import by_number, console, say
 from augury.cli.reporting import print_verdicts, write_report
 from augury.errors import UserError
 from augury.fleet.files import claimed, replacing
@@ -186,7 +186,7 @@ class List:
     def run(self) -> None:
         if not self.folder.is_dir():
             raise UserError(f"no folder {self.folder}")
-        rows = [_listed(path) for path in sorted(self.folder.rglob("*.toml"), key=_by_number)]
+        rows = [_listed(path) for path in sorted(self.folder.rglob("*.toml"), key=by_number)]
         if not rows:
             raise UserError(f"no studies in {self.folder}")
         if self.json:
@@ -265,20 +265,14 @@ def _listed(path: Path) -> dict[str, Any]:
         return {"file": str(path), "figure": None, "title": study.title, "tasks": tasks} | dict.fromkeys(
             ("arms", "agents")
         )
-    names = {one.name for one in arms_of(study, str(path), Size())}
     return {
         "file": str(path),
         "figure": study.figure,
         "title": study.title,
         "tasks": list(study.tasks),
-        "arms": len(names),
+        "arms": len(arms_of(study, str(path), Size())),
         "agents": study.agents,
     }
-
-
-def _by_number(path: Path) -> tuple[Any, ...]:
-    """Figure 2 before figure 10."""
-    return tuple(int(word) if word.isdecimal() else 0 for word in path.stem.split("-")), str(path)
 
 
 def _run_chances(study: ChanceStudy, folder: Path) -> None:

@@ -164,11 +164,11 @@ def _results(
     arms: Sequence[Arm], asked: list[dict[str, Any]], history: Arrays, actors: Any, seconds: float
 ) -> list[Result]:
     """Cut the fleet's history and its policies into its arms."""
-    results, first = [], 0
+    about, results, first = record(), [], 0
     for arm, settings in zip(arms, asked, strict=True):
         place = slice(first, first := first + arm.agents)
         own, learnt = jax.tree.map(operator.itemgetter(place), (history, actors))
-        results.append(Result(settings, _evaluations(arm, own), seconds, record(), learnt))
+        results.append(Result(settings, _evaluations(arm, own), seconds, about, learnt))
     return results
 
 

@@ -129,10 +129,10 @@ def _reached(result: Result) -> Cell:
 
 
 def _short(steps: int) -> str:
-    """As axes have it: 10k, 1.5M."""
+    """As axes have it: 10k, 1.5M; evaluations come at the end of a round, 60,032 for 60,000."""
     for size, sign in ((1_000_000, "M"), (1_000, "k")):
         if steps >= size:
-            return f"{steps / size:.4g}{sign}"
+            return f"{steps / size:.3g}{sign}"
     return str(steps)
 
 

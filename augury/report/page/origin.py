@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from augury.study.record import Record
+from augury.study.record import Finished, Record
 
 MINUTE = 60
 """Of seconds, as an hour is of minutes."""
@@ -17,7 +18,7 @@ def facts(record: Record) -> dict[str, str]:
     abouts = [one.result.about for one in record.finished]
     known = {
         "Hardware": _joined(_machine(about["hardware"]) for about in abouts if about.get("hardware")),
-        "Wall time": _wall_time(record),
+        "Wall time": wall_time(record.finished),
         "Finished": _dates([about["finished"] for about in abouts if about.get("finished")]),
         "Versions": _versions([about["versions"] for about in abouts if about.get("versions")]),
     }
@@ -41,14 +42,20 @@ def _versions(versions: list[dict[str, str]]) -> str:
     return ", ".join(f"{name} {' and '.join(found)}" for name, found in each.items())
 
 
-def _wall_time(record: Record) -> str:
-    # Arms of one fleet were trained at the same time, and each says how long all of them took.
-    fleets = {(one.task, one.result.seconds) for one in record.finished if one.result.seconds}
-    if not fleets:
-        return ""
-    return (
-        f"{_duration(sum(seconds for _, seconds in fleets))} in {len(fleets)} fleet{'s' * (len(fleets) > 1)}"
-    )
+def wall_time(finished: Iterable[Finished]) -> str:
+    """How long fleets took, counting once what went on at the same time."""
+    # Arms of one fleet were trained together, and each says how long all of them took.
+    fleets = {
+        (result.asked["environment"], result.about["finished"], result.seconds)
+        for _, _, result in finished
+        if result.seconds and result.about.get("finished")
+    }
+    ends = [(datetime.fromisoformat(at).timestamp(), seconds) for _, at, seconds in fleets]
+    busy, until = 0.0, -math.inf
+    for begun, ended in sorted((end - seconds, end) for end, seconds in ends):
+        busy += max(0.0, ended - max(begun, until))
+        until = max(ended, until)
+    return f"{_duration(busy)} in {len(fleets)} fleet{'s' * (len(fleets) > 1)}" if fleets else ""
 
 
 def _duration(seconds: float) -> str:

@@ -38,6 +38,7 @@ def render(records: Sequence[Record]) -> str:
     return environment.get_template("page.html").render(
         title=studies[0]["title"] if len(studies) == 1 else f"{len(studies)} studies",
         studies=studies,
+        wall_time=origin.wall_time(one for record in records for one in record.finished),
         colours=COLOURS,
         columns=arms.COLUMNS,
         axes=AXES,
