@@ -21,7 +21,10 @@ from augury.study.record import Axis, Record
 Outcome = Literal["supported", "contradicted", "undecided"]
 
 FEWEST_AGENTS = 4
-"""In each arm. Of arms that are alike, 95% intervals tell 33% apart with 2 agents, 20% with 3, 7% with 4."""
+"""In each arm: 95% intervals tell equal arms apart 30% of the time with 2, 20% with 3, 7% with 4.
+
+By benchmarks/calibration.py.
+"""
 MOST_AGENTS = 10_000
 """More than this are not counted."""
 ROUNDING = 1e-9
