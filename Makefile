@@ -16,7 +16,7 @@ test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --numprocesses 2 --dist loadfile # a program is compiled by one worker, and found by the tests after
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)

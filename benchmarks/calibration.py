@@ -15,7 +15,8 @@ import numpy as np
 import tyro
 
 from augury.fleet import results
-from augury.report.statistics import Bootstrap, Scores, area, difference
+from augury.fleet.scores import Scores
+from augury.report.statistics import Bootstrap, area, difference
 
 AGENTS = (2, 3, 4, 5, 8, 10, 20, 50)
 

@@ -122,6 +122,25 @@ def test_a_run_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_pat
     assert (tmp_path / "early" / "evaluations.npz").exists()
 
 
+def test_a_run_that_came_nowhere_gives_way_to_another(tmp_path):
+    results.write_run(_made(tmp_path / "early"), _asked() | {"batch_size": 3}, finished=None)
+    main([*QUICK, "--out", str(tmp_path / "early")])
+    assert results.read(tmp_path / "early").asked["batch_size"] == 8
+
+
+def test_runs_of_two_environments_are_not_numbered(finished, tmp_path, capsys):
+    for name in ("goal2d", "panda-push"):
+        shutil.copytree(finished, tmp_path / name)
+        record = json.loads((finished / "run.json").read_text())
+        record["asked"]["environment"] = name
+        (tmp_path / name / "run.json").write_text(json.dumps(record))
+    shutil.copytree(tmp_path / "goal2d", tmp_path / "again")
+    main(["report", str(tmp_path), "--json"])
+    said = {(row["task"], row["arm"]) for row in json.loads(capsys.readouterr().out)["arms"]}
+    label = "translate m=0.5 α=1"
+    assert said == {("goal2d", f"{label} (1)"), ("goal2d", f"{label} (2)"), ("panda-push", label)}
+
+
 def test_an_interrupt_saves_a_checkpoint_and_says_how_to_go_on(finished, tmp_path):
     folder = tmp_path / "stopped"
     process = subprocess.Popen(
@@ -246,6 +265,10 @@ def test_a_checkpoint_fits_another_number_of_cores(finished, killed):
         ("train goal2d --agents 0", "agents must be at least 1, not 0"),
         ("train goal2d --steps -1", "steps must be at least 1, not -1"),
         ("train goal2d --steps many", "--steps"),
+        ("train goal2d --agents 99999999999999999999", "agents must be below 2^31"),
+        ("train goal2d --hidden 99999999999999", "hidden must be widths of at least 1 and below 2^31"),
+        ("train goal2d --checkpoint-every nan", "checkpoint_every must be 0 or more, not nan"),
+        ("study run studies/paper/figure-1.toml --on ray --cpus 0", "a fleet needs at least 1 CPU"),
         ("train goal2d --update-ratio 1", "update_ratio 1 needs an augmentation"),
         ("train goal2d --ratoi 1", "unknown option '--ratoi': did you mean '--ratio'?"),
         ("train", "augury train needs ENV"),

@@ -4,6 +4,7 @@ Without Chromium, its driver and Selenium, tests that look at a page are skipped
 """
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import SubFigure
 from matplotlib.image import imread
 
 from augury.fleet import Result
@@ -562,6 +564,25 @@ def test_a_study_that_has_not_been_run_has_a_page(tmp_path):
 def colours_in(path) -> set[tuple[int, ...]]:
     pixels = (imread(path)[..., :3] * 255).round().astype(int)
     return {tuple(colour) for colour in np.unique(pixels.reshape(-1, 3), axis=0)}
+
+
+def test_a_legend_fits_its_figure(tmp_path, monkeypatch):
+    """Seven arms make columns of three, two and two, wherever the long names are."""
+    widths = []
+    drawn = SubFigure.legend
+
+    def looked_at(place, *arguments, **options):
+        legend = drawn(place, *arguments, **options)
+        widths.append(lambda: (legend.get_window_extent(), place.bbox))
+        return legend
+
+    monkeypatch.setattr(SubFigure, "legend", looked_at)
+    for long in itertools.combinations(range(7), 2):
+        arms = [f"arm {place}" + " with a long name" * (place in long) for place in range(7)]
+        finished = [Finished(arm, "goal2d", result("goal2d", 1.0, 0)) for arm in arms]
+        study_figure(Record("seven", "", "", None, "steps", ["goal2d"], arms, [], finished), tmp_path)
+    for extent, place in (look() for look in widths):
+        assert place.x0 <= extent.x0 < extent.x1 <= place.x1
 
 
 def test_a_figure_has_the_arms_of_its_study_and_is_the_same_each_time(tmp_path):

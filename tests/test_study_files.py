@@ -214,6 +214,14 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         HEAD + ARM + CLAIM + 'alike = ["a", "b"]\nwithin = 0.1\nby = 0.1',
         ": in [[claims]] 1 ('so it is'), say 'better' and 'than'",
     ),
+    "alike within anything": (
+        HEAD + ARM + CLAIM + 'alike = ["a", "b"]\nwithin = inf',
+        ": in [[claims]] 1 ('so it is'), 'by' and 'within' must be finite",
+    ),
+    "a bound that is no number": (
+        HEAD + ARM + CLAIM + 'better = "a"\nthan = "b"\nby = nan',
+        ": in [[claims]] 1 ('so it is'), 'by' and 'within' must be finite",
+    ),
     "alike within nothing": (
         HEAD + ARM + CLAIM + 'alike = ["a", "b"]\nwithin = 0',
         ": in [[claims]] 1, 'within' must be a number above 0",

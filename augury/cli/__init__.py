@@ -53,8 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
         _parsed(arguments).run()
     except UserError as error:
         raise SystemExit(say(str(error), code=2)) from None
-    except jax.errors.JaxRuntimeError as error:  # out of memory, most of all
-        raise SystemExit(say(str(error).splitlines()[0], code=1)) from error
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:  # the first is out of memory, most of all
+        raise SystemExit(say((str(error) or "out of memory").splitlines()[0], code=1)) from error
     except BrokenPipeError:  # whoever was reading has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from augury import report
-from augury.cli.output import by_number, console
+from augury.cli.output import by_number, console, say
 from augury.cli.runs import print_table, row_of
 from augury.errors import UserError
 from augury.fleet import results
@@ -54,13 +54,21 @@ class Report:
                 for one in record.finished
             ]
             judged = [verdict.as_json() for record, _ in reports for verdict in verdicts(record)]
-            print(json.dumps({"arms": arms, "claims": judged}, indent=2, ensure_ascii=False))
+            failed = [
+                {"study": record.name, "task": task, "arm": arm, "why": why}
+                for record, _ in reports
+                for (task, arm), why in record.failed.items()
+            ]
+            said = {"arms": arms, "claims": judged, "failed": failed}
+            print(json.dumps(said, indent=2, ensure_ascii=False))
             return
         for record, _ in reports:
             for task in record.tasks:
                 console.print(Text(f"{record.title}: {task}", "bold"))
                 print_table([one.result for one in record.on(task)], [one.name for one in record.on(task)])
             print_verdicts(record)
+            for (task, arm), why in record.failed.items():
+                say(f"{record.name}, {task}: {arm} failed: {why}", code=0)
         print(f"report in {page}")
 
 
@@ -93,7 +101,7 @@ def _record_of(folder: Path, studies: Sequence[Path]) -> Record:
     found = [
         results.read(place) for place in places if not any(place.is_relative_to(study) for study in studies)
     ]
-    names = _told_apart([result.label for result in found])
+    names = _told_apart([(result.asked["environment"], result.label) for result in found])
     finished = [
         Finished(name, result.asked["environment"], result) for name, result in zip(names, found, strict=True)
     ]
@@ -111,9 +119,9 @@ def _record_of(folder: Path, studies: Sequence[Path]) -> Record:
     )
 
 
-def _told_apart(labels: Sequence[str]) -> list[str]:
-    """Labels of runs, with a number where two would be the same."""
+def _told_apart(runs: Sequence[tuple[str, str]]) -> list[str]:
+    """Labels of runs (environment, label), with a number where two of an environment would be the same."""
     return [
-        f"{label} ({labels[: place + 1].count(label)})" if labels.count(label) > 1 else label
-        for place, label in enumerate(labels)
+        f"{run[1]} ({runs[: place + 1].count(run)})" if runs.count(run) > 1 else run[1]
+        for place, run in enumerate(runs)
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -39,7 +38,7 @@ def print_table(found: Sequence[Result], names: Sequence[str] | None = None) -> 
             f"{low}–{high}",
             "–" if reached is None else f"{reached:,}",
             "–" if beta is None else f"{beta:.3g}",
-            f"{row['coverage']:.2f}",
+            "–" if row["coverage"] is None else f"{row['coverage']:.2f}",
         )
     console.print(table)
     for name, result in zip(names, found, strict=True):
@@ -63,15 +62,10 @@ def row_of(result: Result) -> dict[str, Any]:
             if result.measure == "success"
             else None
         ),
-        "beta": _number(evaluations["augmented_replay_ratio"]),
-        "observed reward density": _number(evaluations["observed_reward_density"]),
-        "augmented reward density": _number(evaluations["augmented_reward_density"]),
-        "coverage": _number(evaluations["coverage"]),
+        "beta": rounded(result.mean_at_the_end("augmented_replay_ratio"), 5),
+        "observed reward density": rounded(result.mean_at_the_end("observed_reward_density"), 5),
+        "augmented reward density": rounded(result.mean_at_the_end("augmented_reward_density"), 5),
+        "coverage": rounded(result.mean_at_the_end("coverage"), 5),
         "diverged": result.diverged,
         "seconds": round(result.seconds, 1),
     }
-
-
-def _number(values: np.ndarray[Any, Any]) -> float | None:
-    """The mean over agents at the last evaluation."""
-    return rounded(values[:, -1].mean(), 5)

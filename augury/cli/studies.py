@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,19 +20,19 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from augury.cli.output import by_number, console, say
+from augury.cli.output import by_number, check_seconds, console, say
 from augury.cli.reporting import print_verdicts, write_report
 from augury.errors import UserError
 from augury.fleet.files import claimed, replacing
 from augury.fleet.results import rounded, score
 from augury.study import chances
 from augury.study.arms import Size, StudyArm, arms_of
-from augury.study.cluster import Cluster
+from augury.study.cluster import Cluster, check_needs
 from augury.study.local import Local
 from augury.study.record import Record
 from augury.study.runner import Executor, jobs_of, run
 from augury.study.schema import ChanceStudy, Study, read
-from augury.study.store import Store
+from augury.study.store import STUDY, Store
 from augury.study.view import View, middle
 
 CHANCES = "chances.json"
@@ -75,6 +76,8 @@ class Run:
             raise UserError(f"jobs must be at least 1, not {self.jobs}")
         if self.on == "here" and (self.cpus is not None or self.gpus is not None):
             raise UserError("--cpus and --gpus are for --on ray: here fleets use the whole machine")
+        check_needs(self.cpus, self.gpus)
+        check_seconds(self.checkpoint_every)
         if len({file.stem for file in self.files}) < len(self.files):
             raise UserError("two of these studies have the same name, and would share a folder")
         jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
@@ -93,37 +96,39 @@ class Run:
                 _run_chances(study, self.out / file.stem)
         if not asked:
             return
-        complete = self._train(asked)
-        reports = [(store.record(), store.folder) for store, *_ in asked]
-        for record, _ in reports:
-            print_verdicts(record)
-        folder = self.out if len(reports) > 1 else reports[0][1]
-        print(f"report in {write_report(reports, folder)}")
+        with ExitStack() as held:
+            for store, *_ in asked:
+                held.enter_context(claimed(store.folder))
+            complete = self._train(asked)
+            reports = [(store.record(), store.folder) for store, *_ in asked]
+            for record, _ in reports:
+                print_verdicts(record)
+            folder = self.out if len(reports) > 1 else reports[0][1]
+            print(f"report in {write_report(reports, folder)}")
         if not complete:
             raise SystemExit(say("some arms failed: the same command tries them again", code=1))
 
     def _train(self, asked: list[tuple[Store, Path, Study, list[StudyArm]]]) -> bool:
         """Train what is not finished; whether all is now."""
-        with ExitStack() as held:
-            for store, *_ in asked:
-                held.enter_context(claimed(store.folder))
-            jobs = []
-            for store, file, study, arms in asked:
-                for line in store.begin(study, file, arms, self._command(file)):
-                    say(line, code=0)
-                fleets = jobs_of(store, arms)
-                for line in store.others_begun([job.folder for job in fleets]):
-                    say(line, code=0)
-                kept = len(arms) - sum(len(job.arms) for job in fleets)
-                counts = f"{len(arms)} arms, {kept} finished, {len(fleets)} fleets to train"
-                console.print(f"[bold]{escape(study.title)}[/bold]: {counts}", highlight=False)
-                jobs += fleets
-            view = View([(store, arms) for store, _, _, arms in asked], jobs, console)
-            try:
-                with self._executor() as executor, view:
-                    return run(jobs, executor, view.show)
-            except KeyboardInterrupt:
-                raise SystemExit(say("stopped; the same command goes on from here", code=130)) from None
+        jobs = []
+        for store, file, study, arms in asked:
+            for line in store.begin(study, file, arms, self._command(file)):
+                say(line, code=0)
+            fleets = jobs_of(store, arms)
+            for line in store.others_begun([job.folder for job in fleets]):
+                say(line, code=0)
+            kept = len(arms) - sum(len(job.arms) for job in fleets)
+            counts = f"{len(arms)} arms, {kept} finished, {len(fleets)} fleets to train"
+            console.print(f"[bold]{escape(study.title)}[/bold]: {counts}", highlight=False)
+            jobs += fleets
+        if not jobs:
+            return True
+        view = View([(store, arms) for store, _, _, arms in asked], jobs, console)
+        try:
+            with self._executor() as executor, view:
+                return run(jobs, executor, view.show)
+        except KeyboardInterrupt:
+            raise SystemExit(say("stopped; the same command goes on from here", code=130)) from None
 
     @contextmanager
     def _executor(self) -> Iterator[Executor]:
@@ -186,7 +191,8 @@ class List:
     def run(self) -> None:
         if not self.folder.is_dir():
             raise UserError(f"no folder {self.folder}")
-        rows = [_listed(path) for path in sorted(self.folder.rglob("*.toml"), key=by_number)]
+        files = sorted(filter(self._is_study, self.folder.rglob("*.toml")), key=by_number)
+        rows = [_listed(path) for path in files]
         if not rows:
             raise UserError(f"no studies in {self.folder}")
         if self.json:
@@ -201,6 +207,16 @@ class List:
             numbers = ["" if row[name] is None else str(row[name]) for name in ("arms", "agents")]
             table.add_row(*map(Text, (row["file"], row["title"], str(len(row["tasks"])), *numbers)))
         console.print(table)
+
+    def _is_study(self, path: Path) -> bool:
+        """Not one of another program's files, nor the copy beside a study's results."""
+        hidden = any(part.startswith(".") for part in path.relative_to(self.folder).parts)
+        if hidden or (path.parent / STUDY).exists():
+            return False
+        try:
+            return bool({"arms", "chances"} & tomllib.loads(path.read_text(encoding="utf-8")).keys())
+        except (OSError, ValueError):
+            return True  # reading it tells what is wrong
 
 
 @dataclass(frozen=True)
@@ -253,7 +269,7 @@ def _standings(store: Store, record: Record) -> Iterator[dict[str, Any]]:
             row |= {"state": "begun", "steps": standing["steps"]}
             row |= {"measure": standing["measure"]}
             row |= {"score": rounded(middle(standing["scores"][own]), 4)}
-        if row["why"] and row["state"] != "finished":
+        if (task, name) in record.failed and row["state"] != "finished":
             row["state"] = "failed"
         yield row
 

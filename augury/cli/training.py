@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from augury import report
-from augury.cli.output import console, say
+from augury.cli.output import check_seconds, console, say
 from augury.cli.runs import print_table
 from augury.errors import UserError
 from augury.fleet import Arm, Interrupted, checkpoint, load_policies, results, train_fleet
@@ -42,6 +42,7 @@ class Train(Arm):
     """Seconds between checkpoints."""
 
     def run(self) -> None:
+        check_seconds(self.checkpoint_every)
         arm = Arm(**{field.name: getattr(self, field.name) for field in fields(Arm)}).resolved()
         folder = self.out or Path("runs") / _slug(arm)
         with claimed(folder):
@@ -105,8 +106,10 @@ class Evaluate:
 
 
 def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
-    """Whether the run in this folder is finished; a folder without a run becomes the new run's."""
-    if not any(path for path in folder.iterdir() if path.name != LOCK and path.suffix != PARTIAL):
+    """Whether the run in this folder is finished; a folder that holds nothing yet becomes the new run's."""
+    held = {path.name for path in folder.iterdir() if path.name != LOCK and path.suffix != PARTIAL}
+    begun = held == {results.RUN} and results.read_run(folder).get("finished") is None
+    if not held or (begun and not resume):
         results.write_run(folder, asked, finished=None)
         return False
     if not resume:
@@ -123,7 +126,7 @@ def _rounded(success: float, returns: float) -> dict[str, float | None]:
 
 
 def _slug(arm: Arm) -> str:
-    """A folder name that tells arms apart."""
+    """A folder name that tells what arms mostly differ in."""
     parts = [arm.environment, arm.algorithm]
     if arm.augmentation is not None:
         parts += [str(arm.augmentation).split("/")[-1], f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]

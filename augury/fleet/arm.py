@@ -258,6 +258,7 @@ class Arm:
     def _check_numbers(self) -> None:
         sizes = "agents steps collect updates batch_size buffer_size evaluate_every evaluation_episodes"
         _require(self, f"{sizes} policy_data environments", lambda value: value >= 1, "at least 1")
+        _require(self, f"{sizes} random_steps environments", lambda value: value < 2**31, "below 2^31")
         _require(self, "policy_data", math.isfinite, "a finite number")
         _require(self, "random_steps", lambda value: value >= 0, "0 or more")
         _require(self, "seed", lambda value: 0 <= value < 2**31, "0 or more, and below 2^31")
@@ -274,8 +275,8 @@ class Arm:
         )
         if self.random_steps // self.round_steps >= self.rounds:
             raise UserError(f"random_steps {self.random_steps} leave no update in {self.steps} steps")
-        if not self.hidden or min(self.hidden) < 1:
-            raise UserError(f"hidden must be widths of at least 1, not {self.hidden}")
+        if not self.hidden or min(self.hidden) < 1 or max(self.hidden) >= 2**31:
+            raise UserError(f"hidden must be widths of at least 1 and below 2^31, not {self.hidden}")
         if not math.isclose(held := self.policy_data * self.environments, round(held)):
             raise UserError(
                 f"policy_data {self.policy_data:g} times environments {self.environments} must be whole"

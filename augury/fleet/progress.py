@@ -7,10 +7,10 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from scipy.stats import trim_mean
 
 from augury.fleet.arm import Arm
 from augury.fleet.results import WORDS, measure_of, score
+from augury.fleet.scores import interquartile_mean
 from augury.fleet.training import Progress as Standing
 
 
@@ -37,8 +37,8 @@ class Display:
         """Take note of where the run stands."""
         speed = f"{standing.speed:,.0f} agent-steps/s"
         if standing.evaluated is not None:
-            middle = trim_mean(getattr(standing.evaluated, self._measure), 0.25)
-            self._standing = f"{WORDS[self._measure]} {score(self._measure, middle)}"
+            middle = interquartile_mean(getattr(standing.evaluated, self._measure))
+            self._standing = f"{WORDS[self._measure]} {score(self._measure, float(middle))}"
             if not self._console.is_terminal:
                 self._console.print(f"{standing.steps:,}/{self._steps:,} steps  {self._standing}  {speed}")
         elif self._standing == "compiling":

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -78,6 +79,12 @@ class Result:
         """A quantity as (agents, evaluations); by default what the environment is measured by."""
         return self.evaluations[name or self.measure]
 
+    def mean_at_the_end(self, name: str) -> float:
+        """Of a quantity at the last evaluation, over the agents for which it is known; NaN if for none."""
+        last = self.evaluations.get(name, np.full((1, 1), np.nan))[:, -1]
+        known = last[np.isfinite(last)]
+        return float(known.mean()) if known.size else math.nan
+
 
 def measure_of(environment: str) -> Measure:
     """What the learning curves of an environment show; runs outlive environments, so success if unknown."""
@@ -128,8 +135,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     """Read `run.json`."""
     path = folder / RUN
     try:
-        run: dict[str, Any] = json.loads(path.read_text())
-        return run if "asked" in run else _damaged(path)
+        run = json.loads(path.read_text())
+        return run if isinstance(run, dict) and "asked" in run else _damaged(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except ValueError:

@@ -24,7 +24,7 @@ from augury.fleet.files import replacing
 from augury.report.statistics import iqm_curve
 from augury.study.record import Axis, Record
 
-# Okabe and Ito's palette: told apart by readers who see colours differently, and in grey.
+# Okabe and Ito's palette: told apart by readers who see colours differently.
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 
 LABELS: dict[Measure, str] = {"success": "success rate", "returns": "mean return"}
@@ -141,9 +141,10 @@ def _width(name: str) -> float:
 def _across(entries: Sequence[float], width: float) -> int:
     """How many columns of a legend fit; entries run down the columns, which are as wide as their widest."""
     for rows in range(1, len(entries)):
-        columns = [max(entries[first : first + rows]) for first in range(0, len(entries), rows)]
-        if sum(columns) <= width:
-            return len(columns)
+        across = math.ceil(len(entries) / rows)
+        columns = np.array_split(entries, across)  # as Matplotlib does
+        if sum(column.max() for column in columns) <= width:
+            return across
     return 1
 
 

@@ -1,8 +1,7 @@
 """Statistics over agents, and how much other agents might have changed them: percentile bootstrap intervals.
 
-Scores have agents first: (agents, evaluations), or (agents,) where each has one score. A score that is not
-finite, as a diverged agent's may be, counts as worse than any other: to leave that agent out would flatter
-its arm. So the IQM is -inf once such agents are more than the quarter it trims, the mean once there is one.
+Scores have agents first: (agents, evaluations), or (agents,) where each has one score. One that is not finite
+counts as the worst, as in `augury.fleet.scores`: the IQM forgives a quarter of such agents, the mean none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Scores = npt.NDArray[np.floating[Any]]
+from augury.fleet.scores import Scores, finite_or_worst, interquartile_mean
+
 Steps = npt.NDArray[np.integer[Any]]
 Statistic = Literal["iqm", "mean"]
 
@@ -58,12 +58,7 @@ BOOTSTRAP = Bootstrap()
 
 def aggregate(scores: Scores, statistic: Statistic = "iqm") -> Scores:
     """A statistic over agents."""
-    return _STATISTICS[statistic](_finite_or_worst(scores))
-
-
-def interquartile_mean(scores: Scores) -> Scores:
-    """The mean of the middle half of the agents (Agarwal et al. 2021): the 25%-trimmed mean."""
-    return aggregate(scores, "iqm")
+    return _STATISTICS[statistic](scores)
 
 
 def aggregate_curve(scores: Scores, statistic: Statistic = "iqm", bootstrap: Bootstrap = BOOTSTRAP) -> Curve:
@@ -82,13 +77,13 @@ def area(steps: Steps, scores: Scores) -> Scores:
     """The area under each agent's curve, divided by its span: a mean score from first to last evaluation."""
     assert scores.ndim == 2, f"{scores.ndim} axes: curves have two, agents and evaluations"
     span = steps[-1] - steps[0]
-    return np.trapezoid(_finite_or_worst(scores), steps, axis=1) / span if span else final(scores)
+    return np.trapezoid(finite_or_worst(scores), steps, axis=1) / span if span else final(scores)
 
 
 def final(scores: Scores) -> Scores:
     """Each agent's score at the last evaluation."""
     assert scores.ndim == 2, f"{scores.ndim} axes: curves have two, agents and evaluations"
-    return _finite_or_worst(scores[:, -1])
+    return finite_or_worst(scores[:, -1])
 
 
 def between(steps: Steps, scores: Scores, first: int, last: int) -> tuple[Steps, Scores]:
@@ -96,7 +91,7 @@ def between(steps: Steps, scores: Scores, first: int, last: int) -> tuple[Steps,
     assert steps[0] <= first <= last <= steps[-1], f"{first} to {last} is not within the run"
     inner = steps[(steps > first) & (steps < last)]
     kept = np.unique([first, *inner, last])
-    return kept, np.array([np.interp(kept, steps, curve) for curve in _finite_or_worst(scores)])
+    return kept, np.array([np.interp(kept, steps, curve) for curve in finite_or_worst(scores)])
 
 
 def first_to_reach(steps: Steps, curve: Scores, threshold: float) -> int | None:
@@ -141,7 +136,7 @@ def probability_of_improvement(first: Scores, second: Scores, bootstrap: Bootstr
     That is U / n m, U being Mann and Whitney's.
     """
     assert first.ndim == second.ndim == 1, "each agent has one score"
-    rows, columns = _finite_or_worst(first)[:, None], _finite_or_worst(second)
+    rows, columns = finite_or_worst(first)[:, None], finite_or_worst(second)
     wins = (rows > columns) + 0.5 * (rows == columns)
     generator = np.random.default_rng(bootstrap.seed)
     times_drawn = [
@@ -153,21 +148,11 @@ def probability_of_improvement(first: Scores, second: Scores, bootstrap: Bootstr
     return Estimate(float(wins.mean()), float(low), float(high))
 
 
-def _finite_or_worst(scores: Scores) -> Scores:
-    assert len(scores), "there are no agents"
-    return np.where(np.isfinite(scores), scores, -np.inf).astype(np.float64)
-
-
-def _iqm(scores: Scores) -> Scores:
-    trimmed = len(scores) // 4
-    return np.asarray(np.sort(scores, axis=0)[trimmed : len(scores) - trimmed].mean(axis=0))
-
-
 def _mean(scores: Scores) -> Scores:
-    return np.asarray(scores.mean(axis=0))
+    return np.asarray(finite_or_worst(scores).mean(axis=0))
 
 
-_STATISTICS: dict[Statistic, Callable[[Scores], Scores]] = {"iqm": _iqm, "mean": _mean}
+_STATISTICS: dict[Statistic, Callable[[Scores], Scores]] = {"iqm": interquartile_mean, "mean": _mean}
 
 
 def _drawn_again(
@@ -175,7 +160,7 @@ def _drawn_again(
 ) -> Scores:
     """The statistic of agents drawn with replacement, the same for every evaluation: (resamples, …)."""
     agents, *evaluations = scores.shape
-    columns = np.ascontiguousarray(_finite_or_worst(scores).reshape(agents, -1).T)
+    columns = np.ascontiguousarray(finite_or_worst(scores).reshape(agents, -1).T)
     found = np.empty((resamples, len(columns)))
     many = max(1, AT_ONCE // agents)
     for start in range(0, resamples, many):

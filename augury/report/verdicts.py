@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import harmonic_mean
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from augury.fleet import Result
-from augury.report.statistics import Estimate, Scores, area, between, difference, final
+from augury.fleet.scores import Scores
+from augury.report.statistics import Estimate, area, between, difference, final
 from augury.study.claims import Claim
 from augury.study.record import Axis, Record
 
@@ -108,7 +110,7 @@ def _compared(claim: Claim, task: str, axis: Axis, first: Result, second: Result
     agents, needed = (len(ours), len(theirs)), None
     outcome = _outcome(found, asked, rounding)
     if outcome == "undecided":
-        needed = _agents_needed(max(agents), _times_narrower(found, asked, rounding))
+        needed = _agents_needed(harmonic_mean(agents), _times_narrower(found, asked, rounding))
         text += _what_it_takes(found, needed)
     return Verdict(claim, task, outcome, agents, text, *found, needed)
 
@@ -150,7 +152,7 @@ def _rounding(*scores: Scores) -> float:
 
 
 def _outcome(found: Estimate, asked: Range, rounding: float) -> Outcome:
-    # "Alike" includes its bounds, so that arms without any difference are alike within 0; "better" does not.
+    # "Alike" includes its bounds, "better" does not.
     edge = rounding if math.isinf(asked.high) else -rounding
     if found.low > asked.low + edge and found.high <= asked.high - edge:
         return "supported"
@@ -172,8 +174,8 @@ def _times_narrower(found: Estimate, asked: Range, rounding: float) -> float | N
     return max(below / over, above / under)
 
 
-def _agents_needed(agents: int, times_narrower: float | None) -> int | None:
-    """An interval's width goes with 1/√n."""
+def _agents_needed(agents: float, times_narrower: float | None) -> int | None:
+    """An interval's width goes with √(1/n + 1/m)."""
     if times_narrower is None:
         return None
     return min(MOST_AGENTS, math.floor(agents * max(1.0, times_narrower) ** 2) + 1)

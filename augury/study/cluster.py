@@ -31,7 +31,7 @@ from augury.fleet import checkpoint
 from augury.fleet.files import replacing
 from augury.study.local import LOG, Local
 from augury.study.runner import Died, Job, Stopped
-from augury.study.store import FINISHED, PROGRESS
+from augury.study.store import FINISHED, PROGRESS, UNFINISHED
 from augury.study.worker import JOB
 
 RESTARTS = 3
@@ -41,7 +41,6 @@ LOOK_EVERY = 1.0
 PATIENCE = 600.0
 """Seconds to wait for what a node has said it will send: Ray may not notice that it never will."""
 _TAKEN, _SENT = (JOB, LOG, checkpoint.NAME), (PROGRESS, LOG, checkpoint.NAME)
-_PARTIAL = f".{FINISHED}"
 _START_ONE = "start one with: ray start --head"
 
 
@@ -74,8 +73,7 @@ class Cluster:
         gpus: int | None = None,
         at_once: int | None = None,
     ) -> None:
-        if (cpus is not None and cpus < 1) or (gpus is not None and gpus < 0):
-            raise UserError("a fleet needs at least 1 CPU, and 0 GPUs or more")
+        check_needs(cpus, gpus)
         self.checkpoint_every = checkpoint_every
         self.at_once = at_once or 0
         self._asked = cpus, gpus
@@ -133,7 +131,7 @@ class Cluster:
                         case Ended(died):
                             self._forget(stream)
                             if not died:
-                                (job.folder / _PARTIAL).rename(job.folder / FINISHED)
+                                (job.folder / UNFINISHED).rename(job.folder / FINISHED)
                         case told:
                             tell(told)
             except errors.RayTaskError as error:
@@ -227,7 +225,7 @@ def _results(folder: Path) -> Iterator[File]:
     for path in made.rglob("*"):
         if path.is_file():
             file = _read(made, str(path.relative_to(made)))
-            yield file._replace(name=f"{_PARTIAL}/{file.name}")
+            yield file._replace(name=f"{UNFINISHED}/{file.name}")
 
 
 def _read(folder: Path, name: str) -> File:
@@ -267,6 +265,12 @@ def _connect(ray: Any) -> None:
         raise UserError(f"no Ray cluster was found{where}: {_START_ONE}") from error
     except RuntimeError as error:  # its versions of Ray or Python are others, say
         raise UserError(f"cannot join the Ray cluster: {' '.join(str(error).split())}") from error
+
+
+def check_needs(cpus: int | None, gpus: int | None) -> None:
+    """Whether a fleet could work with so much."""
+    if (cpus is not None and cpus < 1) or (gpus is not None and gpus < 0):
+        raise UserError("a fleet needs at least 1 CPU, and 0 GPUs or more")
 
 
 def needs_of(nodes: list[Mapping[str, float]], cpus: int | None, gpus: int | None) -> tuple[int, int, int]:

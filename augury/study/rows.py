@@ -110,6 +110,7 @@ def _name(row: Any, axes: Table, place: str) -> str:
     called = [
         (name if "{}" in name else _CALLED.get(name, f"{name} = {{}}")).format(_shown(value))
         for name, value in axes.items()
+        if name != "augmentation" or row.name is not None  # else it is the name already
     ]
     if row.name is None and row.augmentation is None and called:
         return ", ".join(called)

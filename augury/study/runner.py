@@ -25,7 +25,7 @@ from augury.study.store import FLEETS, Store
 from augury.study.worker import write_job
 
 MOST_AGENTS = 64
-"""Of a fleet whose environments run on the host, where memory would not suffice for any number."""
+"""Of a fleet of several arms whose environments run on the host, where memory would not suffice for any."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,6 @@ class Job:
     """Where its results go."""
     arms: tuple[StudyArm, ...]
     folder: Path
-
-    @property
-    def agents(self) -> int:
-        return sum(one.arm.agents for one in self.arms)
 
     @property
     def steps(self) -> int:
@@ -115,8 +111,9 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
         except Stopped:
             events.put(Event(job, "stopped"))
         except Exception as error:
-            job.store.fail(job.folder, job.arms, str(error))
-            events.put(Event(job, "failed", why=str(error)))
+            why = _why(error)
+            job.store.fail(job.folder, job.arms, why)
+            events.put(Event(job, "failed", why=why))
 
     outcomes: list[str] = []
     with deferred_interrupt(lambda: events.put(None)), ThreadPoolExecutor(executor.at_once) as pool:
@@ -143,11 +140,18 @@ def _train(job: Job, executor: Executor, tell: Callable[[dict[str, Any]], None])
         [str(one.folder) for one in job.arms],
         [(one.task, one.name) for one in job.arms],
     )
+    executor.execute(job, tell)
     try:
-        executor.execute(job, tell)
         job.store.publish(job.folder)
     except OSError as error:
         raise UserError(f"cannot keep the results: {error.strerror}") from error
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, in words."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error) or type(error).__name__
 
 
 def _parts(arms: list[StudyArm]) -> list[list[StudyArm]]:

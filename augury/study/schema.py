@@ -22,6 +22,7 @@ An error names the file, the table and the key.
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator
@@ -130,6 +131,8 @@ def _check(study: Study, path: Path) -> None:
         alike = None not in equals and sides == (None, None) and not claim.by
         if not (better or alike):
             raise UserError(f"{place} say 'better' and 'than' (and maybe 'by'), or 'alike' and 'within'")
+        if not math.isfinite(claim.by + (claim.within or 0.0)):
+            raise UserError(f"{place} 'by' and 'within' must be finite")
         if len(set(claim.arms)) == 1:
             raise UserError(f"{place} '{claim.arms[0]}' is compared with itself")
 

@@ -21,23 +21,59 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from augury.errors import UserError
 from augury.fleet import Result, checkpoint, results
 from augury.fleet.files import replacing
 from augury.study.arms import StudyArm
 from augury.study.claims import Claim
-from augury.study.record import Finished, Record
+from augury.study.record import Axis, Finished, Record
 from augury.study.schema import Study
 
 STUDY, SOURCE = "study.json", "study.toml"
 ARMS, FLEETS = "arms", "fleets"
 FINISHED, FAILURE, PROGRESS = "finished", "failure.json", "progress.json"
+UNFINISHED, PLACES = f".{FINISHED}", "places.json"
+"""`FINISHED` while it is being written; where below `ARMS` the arms in it belong."""
 _FORMAT = 1
 
 
 class _UnreadableError(UserError):
     """Nothing tells what the study was."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """An arm that was asked for."""
+
+    task: str
+    name: str
+    folder: str
+    """Of its results, below `ARMS`."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.task, self.name
+
+
+class _Format(msgspec.Struct, frozen=True):
+    """What every format of it says."""
+
+    format: int
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What `study.json` holds."""
+
+    format: int = _FORMAT
+    name: str
+    title: str
+    about: str
+    figure: str | None
+    x_axis: Axis
+    claims: tuple[Claim, ...]
+    rows: list[Row]
+    command: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +121,7 @@ class Store:
     def publish(self, fleet: Path) -> None:
         """Move the results of a finished fleet to their places, and forget the fleet."""
         try:
-            places = json.loads((fleet / FINISHED / "places.json").read_text(encoding="utf-8"))
+            places = json.loads((fleet / FINISHED / PLACES).read_text(encoding="utf-8"))
         except FileNotFoundError:
             places = []  # all is moved: whoever did was killed while forgetting the fleet
         for number, place in enumerate(places):
@@ -108,28 +144,28 @@ class Store:
         """What the study has come to so far."""
         about = self._read()
         finished, failed = [], self._of_fleets(FAILURE, itemgetter("why"))
-        for row in about["rows"]:
-            key, place = (row["task"], row["name"]), self.folder / ARMS / row["folder"]
+        for row in about.rows:
+            place = self.folder / ARMS / row.folder
             if not (place / results.EVALUATIONS).exists():
                 continue
             try:
-                finished.append(Finished(row["name"], row["task"], results.read(place)))
-                failed.pop(key, None)
+                finished.append(Finished(row.name, row.task, _whole(place)))
+                failed.pop(row.key, None)
             except UserError as error:
-                failed[key] = str(error)
+                failed[row.key] = str(error)
         return Record(
-            name=about["name"],
-            title=about["title"],
-            about=about["about"],
-            figure=about["figure"],
-            x_axis=about["x_axis"],
-            tasks=list(dict.fromkeys(row["task"] for row in about["rows"])),
-            arms=list(dict.fromkeys(row["name"] for row in about["rows"])),
-            claims=msgspec.convert(about["claims"], list[Claim]),
+            name=about.name,
+            title=about.title,
+            about=about.about,
+            figure=about.figure,
+            x_axis=about.x_axis,
+            tasks=list(dict.fromkeys(row.task for row in about.rows)),
+            arms=list(dict.fromkeys(row.name for row in about.rows)),
+            claims=about.claims,
             finished=finished,
             failed=failed,
-            command=about["command"],
-            asked=[(row["task"], row["name"]) for row in about["rows"]],
+            command=about.command,
+            asked=[row.key for row in about.rows],
         )
 
     def progress(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -164,7 +200,7 @@ class Store:
     def _changes(self, arms: Sequence[StudyArm]) -> list[str]:
         """What has become of the study since it was begun."""
         try:
-            before = {(row["task"], row["name"]) for row in self._read()["rows"]}
+            before = {row.key for row in self._read().rows}
         except _UnreadableError:
             return []  # it is written anew
         now = {(one.task, one.name) for one in arms}
@@ -175,36 +211,36 @@ class Store:
         return [f"{what}: {count}" for what, count in said.items() if count]
 
     def _write(self, study: Study, source: Path, arms: Sequence[StudyArm], command: str) -> None:
-        about = {
-            "format": _FORMAT,
-            "name": source.stem,
-            "title": study.title,
-            "about": study.about,
-            "figure": study.figure,
-            "x_axis": study.x_axis,
-            "claims": msgspec.to_builtins(study.claims),
-            "rows": [{"task": one.task, "name": one.name, "folder": str(one.folder)} for one in arms],
-            "command": command,
-        }
+        about = About(
+            name=source.stem,
+            title=study.title,
+            about=study.about,
+            figure=study.figure,
+            x_axis=study.x_axis,
+            claims=study.claims,
+            rows=[Row(one.task, one.name, str(one.folder)) for one in arms],
+            command=command,
+        )
         with replacing(self.folder / STUDY) as temporary:
-            temporary.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            temporary.write_bytes(msgspec.json.format(msgspec.json.encode(about)) + b"\n")
         with replacing(self.folder / SOURCE) as temporary:
             temporary.write_bytes(source.read_bytes())
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> About:
         path = self.folder / STUDY
         try:
-            about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            written = about["format"]
+            content = path.read_bytes()
+            written = msgspec.json.decode(content, type=_Format).format
+            about = msgspec.json.decode(content, type=About) if written == _FORMAT else None
         except OSError as error:
             raise _UnreadableError(
                 f"{self.folder} holds no study: cannot read {STUDY} ({error.strerror})"
             ) from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, msgspec.MsgspecError) as error:
             raise _UnreadableError(
                 f"{path} is damaged: run the study again, finished arms are kept"
             ) from error
-        if written != _FORMAT:
+        if about is None:
             raise UserError(f"{path} has format {written}, not {_FORMAT}")
         return about
 
@@ -212,8 +248,11 @@ class Store:
 def _whole(place: Path) -> Result:
     """An arm's results, or an error that tells what is wrong with them."""
     found = results.read(place)
-    if "steps" not in found.evaluations:
-        raise UserError(f"{place} is damaged")
+    evaluations = found.evaluations
+    shared = [evaluations.get(name, np.zeros(0)).shape for name in ("steps", "updates", "transitions")]
+    scores = evaluations.get(found.measure, np.zeros(0)).shape
+    if len({*shared, scores[1:]}) > 1 or scores[:1] != evaluations.get("seeds", np.zeros(0)).shape:
+        raise UserError(f"{place} is damaged: its curves do not fit its steps and seeds")
     return found
 
 

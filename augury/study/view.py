@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-from scipy.stats import trim_mean
 
 from augury.fleet.results import score
+from augury.fleet.scores import interquartile_mean
 from augury.study.arms import StudyArm
 from augury.study.runner import Event, Job
 from augury.study.store import Store
@@ -40,7 +40,7 @@ class View:
         self._score: dict[Key, str] = {}
         self._work = sum(job.work for job in jobs)
         self._done: dict[int, float] = {}
-        """Share of each fleet that is trained, by its place in memory."""
+        """Work of each fleet that is done, by its place in memory."""
         self._resumed = 0.0
         self._speed: dict[int, float] = {}
         self._began = time.monotonic()
@@ -57,6 +57,8 @@ class View:
             self._speed.pop(id(job), None)
             if event.kind == "finished":
                 self._done[id(job)] = job.work
+            elif event.kind == "failed":
+                self._work -= job.work - self._done.get(id(job), 0.0)  # nobody waits for the rest
         if event.kind == "finished":
             self._share |= dict.fromkeys(_keys(job), 1.0)
         if not self._console.is_terminal or event.kind == "failed":  # a table has no room for the reason
@@ -122,9 +124,8 @@ class View:
 
 
 def middle(scores: Iterable[float | None]) -> float:
-    """The interquartile mean; an agent that diverged counts as the worst, as in reports."""
-    known = [-math.inf if score is None or math.isnan(score) else score for score in scores]
-    return float(trim_mean(known, 0.25))
+    """The interquartile mean of what has travelled as JSON, where None is an agent that diverged."""
+    return float(interquartile_mean(np.array(list(scores), float)))
 
 
 def _key(store: Store, one: StudyArm) -> Key:

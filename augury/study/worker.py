@@ -24,7 +24,7 @@ import numpy as np
 from augury.errors import UserError
 from augury.fleet import Arm, Interrupted, Progress, checkpoint, results, train_fleet, use_all_cores
 from augury.fleet.files import LOCK, replacing
-from augury.study.store import FINISHED, PROGRESS
+from augury.study.store import FINISHED, PLACES, PROGRESS, UNFINISHED
 
 JOB = "job.json"
 INTERRUPTED, REFUSED = 130, 2
@@ -64,11 +64,11 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
 
     saved = folder / checkpoint.NAME
     trained = train_fleet(arms, checkpoint=saved, checkpoint_every=checkpoint_every, watch=watch)
-    partial = folder / f".{FINISHED}"
+    partial = folder / UNFINISHED
     for number, result in enumerate(trained):
         (partial / str(number)).mkdir(parents=True, exist_ok=True)
         results.write(partial / str(number), result)
-    with replacing(partial / "places.json") as temporary:
+    with replacing(partial / PLACES) as temporary:
         temporary.write_text(json.dumps(job["places"]), encoding="utf-8")
     partial.rename(folder / FINISHED)
 

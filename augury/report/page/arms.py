@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from augury.fleet import Result
 from augury.fleet.results import score
 from augury.report.page.curves import Entry, entry
@@ -130,14 +128,13 @@ def _reached(result: Result) -> Cell:
 
 def _short(steps: int) -> str:
     """As axes have it: 10k, 1.5M; evaluations come at the end of a round, 60,032 for 60,000."""
+    rounded = float(f"{steps:.3g}")
     for size, sign in ((1_000_000, "M"), (1_000, "k")):
-        if steps >= size:
-            return f"{steps / size:.3g}{sign}"
+        if rounded >= size:
+            return f"{rounded / size:g}{sign}"
     return str(steps)
 
 
 def _mean(result: Result, name: str, shown: str) -> Cell:
-    """Over agents, at the last evaluation, of what may not have been measured."""
-    last = result.evaluations.get(name, np.full((1, 1), math.nan))[:, -1]
-    known = last[np.isfinite(last)]
-    return Cell(shown.format(known.mean()) if known.size else NONE)
+    mean = result.mean_at_the_end(name)
+    return Cell(shown.format(mean) if math.isfinite(mean) else NONE)

@@ -1,0 +1,27 @@
+"""Scores of agents, agents first, and what lies in their middle.
+
+A score that is not finite, as a diverged agent's may be, counts as worse than any other: to leave that agent
+out would flatter its arm. So the IQM is -inf once such agents are more than the quarter it trims.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.floating[Any]]
+
+
+def finite_or_worst(scores: Scores) -> Scores:
+    """Scores that can be sorted and added."""
+    assert len(scores), "there are no agents"
+    return np.where(np.isfinite(scores), scores, -np.inf).astype(np.float64)
+
+
+def interquartile_mean(scores: Scores) -> Scores:
+    """The mean of the middle half of the agents (Agarwal et al. 2021): the 25%-trimmed mean."""
+    trimmed = len(scores) // 4
+    ordered = np.sort(finite_or_worst(scores), axis=0)
+    return np.asarray(ordered[trimmed : len(scores) - trimmed].mean(axis=0))
