@@ -581,6 +581,7 @@ def test_a_legend_fits_its_figure(tmp_path, monkeypatch):
         arms = [f"arm {place}" + " with a long name" * (place in long) for place in range(7)]
         finished = [Finished(arm, "goal2d", result("goal2d", 1.0, 0)) for arm in arms]
         study_figure(Record("seven", "", "", None, "steps", ["goal2d"], arms, [], finished), tmp_path)
+    assert len(widths) == 21
     for extent, place in (look() for look in widths):
         assert place.x0 <= extent.x0 < extent.x1 <= place.x1
 

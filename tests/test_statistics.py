@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from augury.fleet.scores import interquartile_mean
 from augury.report import statistics
 from augury.report.statistics import (
     Bootstrap,
@@ -15,7 +16,6 @@ from augury.report.statistics import (
     between,
     difference,
     final,
-    interquartile_mean,
     iqm_curve,
     probability_of_improvement,
     steps_to_reach,

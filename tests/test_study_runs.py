@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -837,10 +838,12 @@ def test_a_fleet_that_died_without_a_word_has_failed_all_the_same(tmp_path, caps
     assert {row["state"] for row in json.loads(capsys.readouterr().out)} == {"failed"}
 
 
-def test_nobody_waits_for_a_fleet_that_failed(tmp_path):
+def test_nobody_waits_for_a_fleet_that_failed(tmp_path, monkeypatch):
     store, jobs = begun(tmp_path)
     console = Console(file=io.StringIO(), width=150, color_system=None)
     view = View([(store, [one for job in jobs for one in job.arms])], jobs, console)
+    began = time.monotonic()
+    monkeypatch.setattr("augury.study.view.time", SimpleNamespace(monotonic=lambda: began + 100))
     told = {"steps": 0, "of": 100, "speed": 1.0, "measure": "success", "scores": None}
     other = told | {"steps": 100, "scores": [[0.5]] * len(jobs[1].arms)}
     for event in (

@@ -22,6 +22,10 @@ def finite_or_worst(scores: Scores) -> Scores:
 
 def interquartile_mean(scores: Scores) -> Scores:
     """The mean of the middle half of the agents (Agarwal et al. 2021): the 25%-trimmed mean."""
+    return mean_of_middle_half(finite_or_worst(scores))
+
+
+def mean_of_middle_half(scores: Scores) -> Scores:
+    """The same of scores that are known to be finite or the worst."""
     trimmed = len(scores) // 4
-    ordered = np.sort(finite_or_worst(scores), axis=0)
-    return np.asarray(ordered[trimmed : len(scores) - trimmed].mean(axis=0))
+    return np.asarray(np.sort(scores, axis=0)[trimmed : len(scores) - trimmed].mean(axis=0))

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.fleet.scores import Scores, finite_or_worst, interquartile_mean
+from augury.fleet.scores import Scores, finite_or_worst, mean_of_middle_half
 
 Steps = npt.NDArray[np.integer[Any]]
 Statistic = Literal["iqm", "mean"]
@@ -58,7 +58,7 @@ BOOTSTRAP = Bootstrap()
 
 def aggregate(scores: Scores, statistic: Statistic = "iqm") -> Scores:
     """A statistic over agents."""
-    return _STATISTICS[statistic](scores)
+    return _STATISTICS[statistic](finite_or_worst(scores))
 
 
 def aggregate_curve(scores: Scores, statistic: Statistic = "iqm", bootstrap: Bootstrap = BOOTSTRAP) -> Curve:
@@ -149,10 +149,10 @@ def probability_of_improvement(first: Scores, second: Scores, bootstrap: Bootstr
 
 
 def _mean(scores: Scores) -> Scores:
-    return np.asarray(finite_or_worst(scores).mean(axis=0))
+    return np.asarray(scores.mean(axis=0))
 
 
-_STATISTICS: dict[Statistic, Callable[[Scores], Scores]] = {"iqm": interquartile_mean, "mean": _mean}
+_STATISTICS: dict[Statistic, Callable[[Scores], Scores]] = {"iqm": mean_of_middle_half, "mean": _mean}
 
 
 def _drawn_again(
