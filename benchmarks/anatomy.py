@@ -18,7 +18,7 @@ from augury.agents.deterministic import DeterministicLearner
 from augury.fleet import Arm, use_all_cores
 from augury.fleet.devices import mesh_for
 from augury.fleet.fleet import Fleet, compiled
-from augury.fleet.program import Program
+from augury.fleet.program.base import Program
 from augury.replay import Batch
 from augury.transition import Array
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from augury.fleet import results
-from augury.fleet.scores import Scores
 from augury.report.statistics import Bootstrap, area, difference
+from augury.runs import results
+from augury.runs.scores import Scores
 
 AGENTS = (2, 3, 4, 5, 8, 10, 20, 50)
 

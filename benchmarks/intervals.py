@@ -13,8 +13,8 @@ import tracemalloc
 import numpy as np
 import tyro
 
-from augury.fleet.scores import Scores
 from augury.report.statistics import iqm_curve
+from augury.runs.scores import Scores
 
 ARMS, AGENTS, EVALUATIONS, RESAMPLES = 6, 50, 30, 2_000
 

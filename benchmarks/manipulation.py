@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 import tyro
 
-from augury.fleet import Arm, Interrupted, results, train_fleet, use_all_cores
+from augury.fleet import Arm, Interrupted, train_fleet, use_all_cores
 from augury.fleet.fleet import fleets_of
 from augury.fleet.training import Progress
+from augury.runs import results
 
 
 def main(

@@ -24,15 +24,15 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import ks_2samp
 
-from augury.envs.goals import GOAL_TASKS, GoalTask
-from augury.envs.panda import JOINTS, PANDA_TASKS, REACH, PandaTask
-from augury.envs.panda_gym import REFERENCES, PandaGym
-from augury.envs.panda_gym_simulation import NEUTRAL, STATE_SIZE, Simulation, row_type, start_state
-from augury.envs.panda_kinematics import hand_place, joint_targets
-from augury.envs.panda_model import LINKS
-from augury.envs.panda_settings import HORIZON, action_size, table
-from augury.envs.physics import Rows
-from augury.envs.vector import Flags, Start
+from augury.envs.mujoco.physics import Rows
+from augury.envs.mujoco.vector import Flags, Start
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask
+from augury.envs.panda.kinematics import hand_place, joint_targets
+from augury.envs.panda.model import LINKS
+from augury.envs.panda.reference.panda_gym import REFERENCES, PandaGym
+from augury.envs.panda.reference.simulation import NEUTRAL, STATE_SIZE, Simulation, row_type, start_state
+from augury.envs.panda.settings import HORIZON, action_size, table
+from augury.envs.panda.tasks import JOINTS, PANDA_TASKS, REACH, PandaTask
 
 FINGERS = len(NEUTRAL) - JOINTS
 HAND_LINK = 11

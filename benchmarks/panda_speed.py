@@ -20,7 +20,7 @@ import numpy as np
 import tyro
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from augury.envs.panda import PANDA_TASKS
+from augury.envs.panda.tasks import PANDA_TASKS
 
 SECONDS = 2.0
 """Of processor time, that a turn takes."""

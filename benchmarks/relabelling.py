@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from augury.envs import ENVIRONMENTS
-from augury.envs.goals import GOAL_TASKS, GoalTask, task_of
-from augury.envs.panda_gym import REFERENCES
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask, task_of
+from augury.envs.panda.reference.panda_gym import REFERENCES
 
 ROWS = 16
 KNOWN: dict[str, Any] = {**ENVIRONMENTS, **{reference.name: reference for reference in REFERENCES}}

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from stable_baselines3.common.vec_env import SubprocVecEnv
 
-from augury.envs.locomotion import TASKS, Locomotion
+from augury.envs.mujoco.locomotion import TASKS, Locomotion
 
 envpool: Any = importlib.import_module("envpool") if importlib.util.find_spec("envpool") else None
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from augury.augmentations import goal2d, panda, symmetry
 from augury.augmentations.base import Augmentation
 from augury.augmentations.goals import LATER_GOALS
-from augury.envs.goals import GOAL_TASKS, GoalTask, task_of
-from augury.envs.locomotion import TASKS
+from augury.envs.mujoco.locomotion import TASKS
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask, task_of
 from augury.errors import UserError, unknown_name
 
 

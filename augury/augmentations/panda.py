@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from augury.augmentations.base import augmentation, static
 from augury.augmentations.goals import Hindsight, Strategy, relabelled
-from augury.envs.goals import FAR_CANDIDATES, NEAR_DRAWS, GoalTask
+from augury.envs.panda.goals import FAR_CANDIDATES, NEAR_DRAWS, GoalTask
 from augury.errors import UserError
 from augury.transition import Array, Key, Transition
 

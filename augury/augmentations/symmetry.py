@@ -20,9 +20,9 @@ import numpy as np
 
 from augury import envs
 from augury.augmentations.base import augmentation, static
-from augury.envs.locomotion import Locomotion
-from augury.envs.probe import is_mujoco, observation_table, unwrapped
-from augury.envs.table import Quantity, joint_name, positions, velocities
+from augury.envs.mujoco.locomotion import Locomotion
+from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
+from augury.envs.mujoco.terms import Quantity, joint_name, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
     SIMULATED_TOLERANCE,

@@ -14,14 +14,15 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.console import Console
 
-from augury import envs, report
+from augury import envs, show
 from augury.cli.output import console
-from augury.envs import Locomotion, robots
+from augury.envs import Locomotion
+from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
-from augury.fleet.files import slug
 from augury.report import tables
+from augury.runs.files import slug
+from augury.symmetry.model_audit import read_model
 from augury.verify import audit, verify
-from augury.verify.symmetry import read_model
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Show:
 
     def run(self) -> None:
         path = self.out or Path(f"{slug(self.augmentation)}.png")
-        report.draw_augmentation(self.augmentation, path, self.environment, seed=self.seed)
+        show.draw_augmentation(self.augmentation, path, self.environment, seed=self.seed)
         print(f"picture in {path}")
 
 

@@ -16,8 +16,8 @@ from augury import report
 from augury.cli.output import by_number, console, say
 from augury.cli.runs import print_table, row_of
 from augury.errors import UserError
-from augury.fleet import results
 from augury.report.verdicts import verdicts
+from augury.runs import results
 from augury.study.record import Finished, Record
 from augury.study.store import STUDY, Store
 

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from augury import report
 from augury.cli.output import console
-from augury.fleet import Result, results
-from augury.fleet.results import rounded
+from augury.fleet import Result
+from augury.runs import results
+from augury.runs.results import rounded
 
 
 def print_table(found: Sequence[Result], names: Sequence[str] | None = None) -> None:

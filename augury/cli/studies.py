@@ -23,8 +23,8 @@ from rich.text import Text
 from augury.cli.output import by_number, check_seconds, console, say
 from augury.cli.reporting import print_verdicts, write_report
 from augury.errors import UserError
-from augury.fleet.files import claimed, replacing
-from augury.fleet.results import rounded, score
+from augury.runs.files import claimed, replacing
+from augury.runs.results import rounded, score
 from augury.study import chances
 from augury.study.arms import Size, StudyArm, arms_of
 from augury.study.cluster import Cluster, check_needs

@@ -15,9 +15,10 @@ from augury import report
 from augury.cli.output import check_seconds, console, say
 from augury.cli.runs import print_table
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, checkpoint, load_policies, results, train_fleet
-from augury.fleet.files import LOCK, PARTIAL, claimed, slug
+from augury.fleet import Arm, Interrupted, checkpoint, load_policies, train_fleet
 from augury.fleet.progress import Display
+from augury.runs import results
+from augury.runs.files import LOCK, PARTIAL, claimed, slug
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from augury.envs.base import Environment, HostEngine, HostEnvironment, JaxEnvironment
 from augury.envs.goal2d import Goal2D
-from augury.envs.locomotion import ANT, HUMANOID, TASKS, Locomotion
-from augury.envs.panda import PANDA_TASKS, PandaTask
-from augury.envs.panda_gym import REFERENCES, PandaGym
-from augury.envs.vector import VectorEnvironment
+from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS, Locomotion
+from augury.envs.mujoco.vector import VectorEnvironment
+from augury.envs.panda.reference.panda_gym import REFERENCES, PandaGym
+from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
 from augury.errors import unknown_name
 
 _PAPER = (ANT.variant("paper"), HUMANOID.variant("paper"))

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from gymnasium.spaces import Box
 
 from augury.envs import goal2d
-from augury.envs.locomotion import TASKS
-from augury.envs.panda import PANDA_TASKS, PandaTask
-from augury.envs.panda_model import camera
-from augury.envs.rendering import Camera, Image
-from augury.envs.robots import Variant
-from augury.envs.vector import Observation, Task, VectorEnvironment
+from augury.envs.mujoco.locomotion import TASKS
+from augury.envs.mujoco.rendering import Camera, Image
+from augury.envs.mujoco.robots import Variant
+from augury.envs.mujoco.vector import Observation, Task, VectorEnvironment
+from augury.envs.panda.model import camera
+from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
 
 PIXELS = 256
 _BACKGROUND, _WALL, _GOAL, _AGENT = (250, 250, 250), (200, 200, 200), (44, 160, 44), (31, 119, 180)

@@ -3,8 +3,8 @@
 from augury.fleet.arm import Arm
 from augury.fleet.devices import use_all_cores
 from augury.fleet.policies import Played, Policies, load_policies
-from augury.fleet.results import Result
 from augury.fleet.training import Interrupted, Progress, train, train_fleet
+from augury.runs.results import Result
 
 __all__ = [
     "Arm",

@@ -20,11 +20,11 @@ from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
 from augury.errors import UserError, unknown_name
 from augury.fleet.defaults import unless_said, with_own_defaults
-from augury.fleet.host_program import HostProgram
-from augury.fleet.jax_program import JaxProgram
-from augury.fleet.program import Settings, blank_observation
-from augury.grid import Grid
+from augury.fleet.program.base import Settings, blank_observation
+from augury.fleet.program.in_jax import JaxProgram
+from augury.fleet.program.with_host import HostProgram
 from augury.replay import Layout, Replay
+from augury.replay.coverage import Grid
 from augury.transition import Transition, seen
 
 Storage = Literal["lazy", "eager"]

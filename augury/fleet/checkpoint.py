@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from augury.errors import UserError
-from augury.fleet import arrays as files
-from augury.fleet.arrays import Arrays, DamagedError, named, under
 from augury.fleet.fleet import Fleet
 from augury.fleet.halves import Halves
 from augury.fleet.host_fleet import HostFleet
-from augury.fleet.program import Agent
+from augury.fleet.program.base import Agent
+from augury.runs import arrays as files
+from augury.runs.arrays import Arrays, DamagedError, named, under
 
 NAME = "checkpoint.safetensors"
 FORMAT = "2"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from augury.envs.physics import available_cores
+from augury import __version__
+from augury.envs.mujoco.physics import available_cores
 
 AGENTS = "agents"
 
@@ -36,7 +40,17 @@ def split_over(mesh: Mesh) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(AGENTS))
 
 
-def describe() -> dict[str, Any]:
-    """The hardware, for the record."""
+def record() -> dict[str, Any]:
+    """Time, versions and hardware, for the record."""
+    versions = {name: version(name) for name in ("jax", "jaxlib", "flax", "optax", "numpy")}
+    return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"augury": __version__, "python": platform.python_version(), **versions},
+        "hardware": _hardware(),
+    }
+
+
+def _hardware() -> dict[str, Any]:
+    """What the fleet runs on."""
     devices = jax.local_devices()
     return {"platform": devices[0].platform, "device": devices[0].device_kind, "devices": len(devices)}

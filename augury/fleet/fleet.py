@@ -15,7 +15,7 @@ from jax.sharding import Mesh, PartitionSpec
 from augury.agents import Parameters
 from augury.fleet.arm import Arm
 from augury.fleet.devices import AGENTS, mesh_for, split_over
-from augury.fleet.program import Agent, Measured, Settings
+from augury.fleet.program.base import Agent, Measured, Settings
 from augury.transition import Array
 
 

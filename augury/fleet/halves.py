@@ -20,8 +20,8 @@ import numpy as np
 from augury.fleet.arm import Arm
 from augury.fleet.fleet import Fleet
 from augury.fleet.host_fleet import HostFleet
-from augury.fleet.host_program import HostProgram
-from augury.fleet.program import Agent, Measured
+from augury.fleet.program.base import Agent, Measured
+from augury.fleet.program.with_host import HostProgram
 
 Agents = tuple[Agent, Agent]
 Value = TypeVar("Value")

@@ -23,9 +23,9 @@ from augury.agents import Parameters
 from augury.envs.base import HostEngine
 from augury.fleet.arm import Arm
 from augury.fleet.fleet import Fleet, is_cpu, spread
-from augury.fleet.host_program import HostProgram
-from augury.fleet.program import Agent, Measured, Settings
-from augury.fleet.rows import Rows, Sheet, write
+from augury.fleet.program.base import Agent, Measured, Settings
+from augury.fleet.program.sheet import Rows, Sheet, write
+from augury.fleet.program.with_host import HostProgram
 from augury.transition import Array, Transition
 
 _ENGINE = "engine."

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from augury.agents import Parameters
 from augury.errors import UserError
-from augury.fleet import arrays as files
-from augury.fleet import results
 from augury.fleet.arm import Arm
-from augury.fleet.arrays import Arrays, DamagedError
 from augury.fleet.halves import fleet_for
-from augury.fleet.program import Program, blank_observation
+from augury.fleet.program.base import Program, blank_observation
+from augury.runs import arrays as files
+from augury.runs import results
+from augury.runs.arrays import Arrays, DamagedError
 from augury.transition import Observation
 
 Numbers = npt.NDArray[np.float32]

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from augury.fleet.arm import Arm
-from augury.fleet.results import WORDS, measure_of, score
-from augury.fleet.scores import interquartile_mean
 from augury.fleet.training import Progress as Standing
+from augury.runs.results import WORDS, measure_of, score
+from augury.runs.scores import interquartile_mean
 
 
 class Display:

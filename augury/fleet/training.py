@@ -22,14 +22,15 @@ import numpy as np
 from augury.errors import UserError
 from augury.fleet import checkpoint as checkpoints
 from augury.fleet.arm import Arm
-from augury.fleet.arrays import Arrays
 from augury.fleet.checkpoint import Checkpoint
+from augury.fleet.devices import record
 from augury.fleet.fleet import Fleet, fleets_of
 from augury.fleet.halves import Halves, fleet_for
 from augury.fleet.host_fleet import HostFleet
-from augury.fleet.interrupts import deferred_interrupt
-from augury.fleet.program import Measured
-from augury.fleet.results import Result, record
+from augury.fleet.program.base import Measured
+from augury.runs.arrays import Arrays
+from augury.runs.interrupts import deferred_interrupt
+from augury.runs.results import Result
 
 CALL_SECONDS = 3.0
 """Length of one call of the compiled program: how often progress is shown and an interrupt noticed."""

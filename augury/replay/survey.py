@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from augury.augmentations import Augmentation
-from augury.grid import LOOKED_AT, Grid
 from augury.replay.buffer import Buffers, Replay
+from augury.replay.coverage import LOOKED_AT, Grid
 from augury.transition import Array, Key, Transition, seen
 
 

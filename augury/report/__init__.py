@@ -1,15 +1,13 @@
 """What came of it: statistics, verdicts, tables, figures, pictures, pages."""
 
-from augury.fleet.scores import interquartile_mean
 from augury.report.figures import common_measure, study_figure
 from augury.report.page import write_page
-from augury.report.pictures import draw_augmentation
 from augury.report.statistics import Curve, first_to_reach, iqm_curve
+from augury.runs.scores import interquartile_mean
 
 __all__ = [
     "Curve",
     "common_measure",
-    "draw_augmentation",
     "first_to_reach",
     "interquartile_mean",
     "iqm_curve",

@@ -20,8 +20,8 @@ from matplotlib.ticker import MaxNLocator
 from augury.envs.base import Measure
 from augury.errors import UserError
 from augury.fleet import Result
-from augury.fleet.files import replacing
 from augury.report.statistics import iqm_curve
+from augury.runs.files import replacing
 from augury.study.record import Axis, Record
 
 # Okabe and Ito's palette: told apart by readers who see colours differently.

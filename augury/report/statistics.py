@@ -1,7 +1,7 @@
 """Statistics over agents, and how much other agents might have changed them: percentile bootstrap intervals.
 
 Scores have agents first: (agents, evaluations), or (agents,) where each has one score. One that is not finite
-counts as the worst, as in `augury.fleet.scores`: the IQM forgives a quarter of such agents, the mean none.
+counts as the worst, as in `augury.runs.scores`: the IQM forgives a quarter of such agents, the mean none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.fleet.scores import Scores, finite_or_worst, mean_of_middle_half
+from augury.runs.scores import Scores, finite_or_worst, mean_of_middle_half
 
 Steps = npt.NDArray[np.integer[Any]]
 Statistic = Literal["iqm", "mean"]

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from augury.symmetry import AffineMap, Finding, shown
+from augury.symmetry.model_audit import SIMULATED
 from augury.verify import Audit, Report
-from augury.verify.symmetry import SIMULATED
 
 MOST_ROWS = 8
 

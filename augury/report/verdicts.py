@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from augury.fleet import Result
-from augury.fleet.scores import Scores
 from augury.report.statistics import Estimate, area, between, difference, final
+from augury.runs.scores import Scores
 from augury.study.claims import Claim
 from augury.study.record import Axis, Record
 

@@ -22,7 +22,7 @@ from augury.errors import UserError
 from augury.sb3 import checks
 from augury.sb3.augmenter import Augmenter, Promise, augmenter_for, steps_ahead
 from augury.sb3.copies import DRAWS, Copies, Episodes, Integers, Places
-from augury.sb3.rows import Rows, observed_at
+from augury.sb3.samples import Rows, observed_at
 from augury.transition import Transition
 
 AHEAD_BYTES = 2**25

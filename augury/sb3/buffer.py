@@ -26,7 +26,7 @@ from augury.sb3 import checks
 from augury.sb3.algorithm import ask_for_every_row, calling_algorithm, seed_of_the_run, wants_exact_rows
 from augury.sb3.augmented import Augmented
 from augury.sb3.copies import Integers
-from augury.sb3.rows import Rows, as_samples, joined, observed_at
+from augury.sb3.samples import Rows, as_samples, joined, observed_at
 from augury.transition import Transition
 
 

@@ -12,10 +12,10 @@ from gymnasium import Space, spaces
 from stable_baselines3.common.callbacks import BaseCallback
 
 from augury.errors import UserError
-from augury.grid import LOOKED_AT, Grid
+from augury.replay.coverage import LOOKED_AT, Grid
 from augury.sb3.augmenter import on_cpu
 from augury.sb3.buffer import AugmentedReplayBuffer
-from augury.sb3.rows import Rows, parts_of
+from augury.sb3.samples import Rows, parts_of
 from augury.transition import Transition
 
 MOST_NUMBERS = 2**24

@@ -18,7 +18,7 @@ from augury.augmentations import parse
 from augury.augmentations.base import describe
 from augury.augmentations.goals import LATER_GOALS
 from augury.errors import UserError, unknown_name
-from augury.sb3.rows import parts_of
+from augury.sb3.samples import parts_of
 from augury.transition import Transition
 
 INSTEAD = {

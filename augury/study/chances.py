@@ -13,7 +13,7 @@ from augury import augmentations, envs
 from augury.augmentations import Augmentation
 from augury.augmentations.base import needs_of
 from augury.envs import Environment, Goal2D
-from augury.envs.goals import PositionTask, task_of
+from augury.envs.panda.goals import PositionTask, task_of
 from augury.errors import UserError
 from augury.study.schema import Chance, ChanceStudy
 from augury.transition import Key, Transition

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from augury.envs.physics import CORES
+from augury.envs.mujoco.physics import CORES
 from augury.errors import UserError
 from augury.fleet import checkpoint
-from augury.fleet.files import replacing
+from augury.runs.files import replacing
 from augury.study.local import LOG, Local
 from augury.study.runner import Died, Job, Stopped
 from augury.study.store import FINISHED, PROGRESS, UNFINISHED

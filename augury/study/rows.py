@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 import msgspec
 
 from augury.errors import UserError
-from augury.fleet import Arm, files
+from augury.fleet import Arm
+from augury.runs import files
 from augury.study.schema import Count, Study, Table, converted
 
 Goals = Literal["all", "quadrant"]

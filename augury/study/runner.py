@@ -19,7 +19,7 @@ from augury.envs import make
 from augury.errors import UserError
 from augury.fleet.arm import runs_on_host
 from augury.fleet.fleet import fleets_of
-from augury.fleet.interrupts import deferred_interrupt
+from augury.runs.interrupts import deferred_interrupt
 from augury.study.arms import StudyArm
 from augury.study.store import FLEETS, Store
 from augury.study.worker import write_job

@@ -24,8 +24,9 @@ import msgspec
 import numpy as np
 
 from augury.errors import UserError
-from augury.fleet import Result, checkpoint, results
-from augury.fleet.files import replacing
+from augury.fleet import Result, checkpoint
+from augury.runs import results
+from augury.runs.files import replacing
 from augury.study.arms import StudyArm
 from augury.study.claims import Claim
 from augury.study.record import Axis, Finished, Record

@@ -14,8 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from augury.fleet.results import score
-from augury.fleet.scores import interquartile_mean
+from augury.runs.results import score
+from augury.runs.scores import interquartile_mean
 from augury.study.arms import StudyArm
 from augury.study.runner import Event, Job
 from augury.study.store import Store

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, Progress, checkpoint, results, train_fleet, use_all_cores
-from augury.fleet.files import LOCK, replacing
+from augury.fleet import Arm, Interrupted, Progress, checkpoint, train_fleet, use_all_cores
+from augury.runs import results
+from augury.runs.files import LOCK, replacing
 from augury.study.store import FINISHED, PLACES, PROGRESS, UNFINISHED
 
 JOB = "job.json"

@@ -1,6 +1,6 @@
 """The mirror map of any MuJoCo model, its rotations, what breaks them, and a test by simulation."""
 
-from augury.symmetry.findings import Finding, shown
+from augury.symmetry.audit.findings import Finding, shown
 from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
 from augury.symmetry.reflection import Reflection, observation_map, reflection
 from augury.symmetry.rotation import audit_rotation, rotation

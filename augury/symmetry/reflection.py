@@ -9,11 +9,11 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from augury.symmetry.audit import audit, not_compared
-from augury.symmetry.elements import pair_all
-from augury.symmetry.findings import Finding
+from augury.symmetry.audit.findings import Finding
+from augury.symmetry.audit.model import findings_in, not_compared
 from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import AffineMap, Array, Symmetry, SymmetryError
+from augury.symmetry.pairing.elements import pair_all
 from augury.symmetry.sensors import sensor_map
 from augury.symmetry.state import activation_map, control_map, position_map, velocity_map
 
@@ -55,7 +55,7 @@ def reflection(
             }
             for kind in ("body", "joint", "actuator")
         },
-        findings=audit(pairing),
+        findings=findings_in(pairing),
         not_compared=without_map + not_compared(pairing),
     )
     assert all(each.is_involution for each in (found.qpos, found.qvel, found.act, found.ctrl))

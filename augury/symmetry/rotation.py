@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
-from augury.symmetry.audit import solver_findings
-from augury.symmetry.bodies import is_free
+from augury.symmetry.audit.findings import Finding, finding_about
+from augury.symmetry.audit.model import solver_findings
 from augury.symmetry.contacts import frictional_contacts
-from augury.symmetry.findings import Finding, finding_about
 from augury.symmetry.maps import AffineMap, Array, Blocks, Symmetry
-from augury.symmetry.names import label
+from augury.symmetry.pairing.bodies import is_free
+from augury.symmetry.pairing.names import label
 
 _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 

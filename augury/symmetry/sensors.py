@@ -7,7 +7,7 @@ import numpy as np
 
 from augury.symmetry.frames import quaternion_between
 from augury.symmetry.maps import AffineMap, Array, Blocks
-from augury.symmetry.pairing import NO_IMAGE, Pairing
+from augury.symmetry.pairing.images import NO_IMAGE, Pairing
 from augury.symmetry.state import ball_orientation
 
 _S, _O = mujoco.mjtSensor, mujoco.mjtObj

@@ -7,7 +7,7 @@ import numpy as np
 
 from augury.symmetry.frames import quaternion_between
 from augury.symmetry.maps import AffineMap, Array, Blocks, SymmetryError
-from augury.symmetry.pairing import Pairing
+from augury.symmetry.pairing.images import Pairing
 
 _JOINT = mujoco.mjtJoint
 

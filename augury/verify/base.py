@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs import HostEngine
-from augury.envs.physics import Physics
-from augury.envs.table import Quantity
-from augury.envs.vector import Moment, Outcome, Start, Task
+from augury.envs.mujoco.physics import Physics
+from augury.envs.mujoco.terms import Quantity
+from augury.envs.mujoco.vector import Moment, Outcome, Start, Task
 from augury.transition import Observation, Transition
 from augury.verify.observations import taken
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.table import Quantity
+from augury.envs.mujoco.terms import Quantity
 from augury.transition import Observation
 
 Rows = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from gymnasium.spaces import Box, Dict
 
 from augury import envs
 from augury.envs import JaxEnvironment, Locomotion, PandaGym, PandaTask
-from augury.envs.probe import is_mujoco, observation_table, unwrapped
+from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
 from augury.errors import UserError
 from augury.transition import Observation, Transition
 from augury.verify.base import (

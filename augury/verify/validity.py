@@ -24,7 +24,7 @@ from scipy.stats import binomtest
 
 from augury import augmentations, envs
 from augury.augmentations.base import Augmentation, as_pytree, conform, describe, needs_of
-from augury.envs.probe import unwrapped
+from augury.envs.mujoco.probe import unwrapped
 from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify import causes

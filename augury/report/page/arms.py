@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 from augury.fleet import Result
-from augury.fleet.results import score
 from augury.report.page.curves import Entry, entry
 from augury.report.statistics import Curve, aggregate_curve, area, steps_to_reach
+from augury.runs.results import score
 from augury.study.record import Axis, Record
 
 THRESHOLD = 0.9

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from augury.fleet.scores import Scores
 from augury.report.figures import LABELS, common_measure, style
 from augury.report.statistics import Statistic, aggregate_curve
+from augury.runs.scores import Scores
 from augury.study.record import Finished, Record
 
 STATISTICS: dict[Statistic, str] = {"iqm": "IQM", "mean": "mean"}

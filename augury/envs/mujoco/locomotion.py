@@ -1,0 +1,296 @@
+"""Swimmer, Walker2d, Ant and Humanoid: Gymnasium's robots, rewarded for moving along x (v4 rewards).
+
+    observation = positions, without x (and y), then velocities      see `table`
+    reward      = w · forward velocity + healthy - c · |action|²
+    terminated  = the robot fell
+
+Two things differ from Gymnasium, and `as_gymnasium` switches them back. There, Ant's and Humanoid's forward
+velocity is taken from body positions that the integrator left behind the state, so that the reward of a step
+depends on the step before it; here it is taken from the state. And Humanoid's observation goes on after the
+velocities with centre-of-mass quantities and contact forces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box
+
+from augury.envs.base import Measure
+from augury.envs.mujoco import robots
+from augury.envs.mujoco import terms as table
+from augury.envs.mujoco.physics import Physics, Rollout, Rows, Stepped
+from augury.envs.mujoco.terms import Quantity
+from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start, VectorEnvironment
+from augury.transition import Array, Transition
+
+HORIZON = 1_000
+SEEN_SPEED = 10.0
+"""Coverage looks at velocities within ±10."""
+
+Vector = npt.NDArray[np.float32]
+
+TRAINING: Mapping[str, Any] = {
+    "hidden": (256, 256),
+    "batch_size": 256,
+    "collect": 1,
+    "updates": 1,
+    "random_steps": 10_000,
+    "steps": 1_000_000,
+    "evaluation_episodes": 10,
+}
+"""TD3's settings where they differ from Goal2D's (the authors' hyperparameter files)."""
+
+
+@dataclass(frozen=True)
+class Locomotion:
+    """One robot's task, as pure functions of arrays with a row for each environment."""
+
+    robot: str
+    corrections: tuple[str, ...]
+    """Which corrections of its model are made (see `robots`)."""
+    substeps: int
+    hidden_positions: int
+    """Leading positions that are not observed: where the robot is does not matter, only how it moves."""
+    forward_weight: float
+    control_weight: float
+    healthy_reward: float = 0.0
+    healthy_height: tuple[float, float] = (-np.inf, np.inf)
+    healthy_angle: tuple[float, float] = (-np.inf, np.inf)
+    """Of Walker2d's torso."""
+    start_noise: float = 0.1
+    start_velocity: Literal["uniform", "normal"] = "uniform"
+    velocity_limit: float = np.inf
+    """Observed velocities are clipped to it."""
+    rewarded_for: Literal["qpos", "root body", "centre of mass"] = "qpos"
+    """Whose way along x counts. Gymnasium's root body lags behind qpos; ours does not."""
+    largest_turn: float = 0.0
+    """By how much the paper turns its heading, either way."""
+    as_gymnasium: bool = False
+    """Observe and reward what Gymnasium's v4 does, left-behind positions included."""
+    training: Mapping[str, Any] = field(default_factory=lambda: TRAINING, compare=False)
+
+    measure: ClassVar[Measure] = "returns"
+    horizon: ClassVar[int] = HORIZON
+
+    @property
+    def name(self) -> str:
+        for variant in robots.VARIANTS:
+            if self.corrections == robots.corrections_of(self.robot, variant):
+                return self.robot if variant == "corrected" else f"{self.robot}-{variant}"
+        return f"{self.robot}-with-{'-'.join(self.corrections)}"
+
+    def variant(self, variant: robots.Variant) -> Locomotion:
+        """The same task with all corrections of the model, the paper's, or none ("stock")."""
+        return replace(self, corrections=robots.corrections_of(self.robot, variant))
+
+    @property
+    def restorable(self) -> Locomotion:
+        """The same task with observations that determine the state: velocities are not clipped."""
+        return replace(self, velocity_limit=np.inf)
+
+    def vector(self, count: int, *, autoreset: bool = True, threads: int | None = None) -> VectorEnvironment:
+        """Many of them, simulated together."""
+        return VectorEnvironment(self, count, autoreset=autoreset, threads=threads)
+
+    def physics(self, threads: int | None = None) -> Physics:
+        """A simulator of the robot."""
+        spec = robots.load(self.robot, self.corrections)
+        if self.as_gymnasium:
+            return Stepped(spec, self.substeps, self._read_as_gymnasium, threads)
+        if self.rewarded_for == "centre of mass":
+            root = spec.worldbody.first_body().name
+            spec.add_sensor(
+                type=mujoco.mjtSensor.mjSENS_SUBTREECOM, objtype=mujoco.mjtObj.mjOBJ_BODY, objname=root
+            )
+        return Rollout(spec, self.substeps, threads)
+
+    def start(self, generator: np.random.Generator) -> Start:
+        model, noise = self.model, self.start_noise
+        qpos = model.qpos0 + generator.uniform(-noise, noise, model.nq)
+        if self.start_velocity == "normal":
+            qvel = noise * generator.standard_normal(model.nv)
+        else:
+            qvel = generator.uniform(-noise, noise, model.nv)
+        return Start(qpos, qvel, goal=np.empty(0))
+
+    def control(self, moment: Moment, action: Rows) -> Rows:
+        return action
+
+    def observe(self, moment: Moment) -> Rows:
+        velocity = moment.qvel
+        if self.velocity_limit < np.inf:
+            velocity = np.clip(velocity, -self.velocity_limit, self.velocity_limit)
+        seen = moment.readings[:, 3:]  # behind the place, which only the reward looks at
+        return np.concatenate([moment.qpos[:, self.hidden_positions :], velocity, seen], 1)
+
+    def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
+        velocity = (self._place(after) - self._place(before)) / self.seconds
+        reward = self.forward_weight * velocity[:, 0] + self.healthy_reward
+        reward -= self.control_weight * np.einsum("ij,ij->i", action, action)
+        return Outcome(reward, ~self._is_healthy(after.qpos), dict(zip(self.extras, velocity.T, strict=True)))
+
+    def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
+        del extras  # the observation says it all, but for where the robot is: that does not matter
+        qpos = np.tile(self.model.qpos0, (len(observation), 1))
+        positions = self.model.nq - self.hidden_positions
+        qpos[:, self.hidden_positions :] = observation[:, :positions]
+        qvel = observation[:, positions : positions + self.model.nv]
+        return Start(qpos, qvel, goal=np.empty((len(qpos), 0)))
+
+    @property
+    def mirror_normal(self) -> Literal["x", "y"]:
+        return robots.MIRROR_NORMAL[self.robot]
+
+    def succeeded(self, transition: Transition) -> Array:
+        """Never: these tasks are measured by their returns."""
+        return jnp.zeros_like(transition.terminated)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The velocity that the reward counts, and the one across it."""
+        return ("x_velocity", "y_velocity")[: self.hidden_positions]
+
+    @cached_property
+    def model(self) -> mujoco.MjModel:
+        """The compiled model, to be read."""
+        return robots.load(self.robot, self.corrections).compile()
+
+    @cached_property
+    def seconds(self) -> float:
+        """Simulated time of one step."""
+        return float(self.substeps * self.model.opt.timestep)
+
+    @cached_property
+    def table(self) -> tuple[Quantity, ...]:
+        """What each number of the observation is."""
+        seen = table.positions(self.model)[self.hidden_positions :] + table.velocities(self.model)
+        return (*seen, *table.readings(self._read_names))
+
+    @property
+    def observation_space(self) -> Box:
+        return Box(-np.inf, np.inf, (len(self.table),), np.float64)
+
+    @property
+    def action_space(self) -> Box:
+        return Box(self.action_low, self.action_high)
+
+    @property
+    def action_low(self) -> Vector:
+        return self.model.actuator_ctrlrange[:, 0].astype(np.float32)
+
+    @property
+    def action_high(self) -> Vector:
+        return self.model.actuator_ctrlrange[:, 1].astype(np.float32)
+
+    @property
+    def observation_low(self) -> Vector:
+        """Where coverage looks: no observation is limited to it."""
+        return self._seen_ranges[:, 0]
+
+    @property
+    def observation_high(self) -> Vector:
+        return self._seen_ranges[:, 1]
+
+    @cached_property
+    def _seen_ranges(self) -> Vector:
+        return np.array([self._seen_range(quantity) for quantity in self.table], np.float32)
+
+    def _seen_range(self, quantity: Quantity) -> tuple[float, float]:
+        if quantity.kind != "qpos":
+            return -SEEN_SPEED, SEEN_SPEED
+        if quantity.address == self.hidden_positions and np.isfinite(self.healthy_height).all():
+            return self.healthy_height
+        joint = self.model.joint(quantity.joint)
+        if self.model.jnt_limited[joint.id]:
+            low, high = joint.range
+            return float(low), float(high)
+        return (-np.pi, np.pi) if quantity.unit == "rad" else (-1.0, 1.0)
+
+    def _place(self, moment: Moment) -> Rows:
+        """Where that which is rewarded for moving is: x, and y where the robot can go there."""
+        return (moment.readings if moment.readings.size else moment.qpos)[:, : self.hidden_positions]
+
+    def _is_healthy(self, qpos: Rows) -> Flags:
+        (low, high), (least, most) = self.healthy_height, self.healthy_angle
+        height, angle = qpos[:, self.hidden_positions], qpos[:, self.hidden_positions + 1]
+        return (low < height) & (height < high) & (least < angle) & (angle < most)
+
+    def _read_as_gymnasium(self, model: mujoco.MjModel, data: mujoco.MjData) -> Rows:
+        """What Gymnasium looks at after a step, besides the state."""
+        if self.rewarded_for == "qpos":
+            return np.empty(0)
+        if self.rewarded_for == "root body":
+            return data.xpos[1].copy()
+        place = model.body_mass @ data.xipos / model.body_mass.sum()
+        return np.concatenate([place, *(getattr(data, name).ravel() for name in _MASS_QUANTITIES)])
+
+    @property
+    def _read_names(self) -> list[str]:
+        if not (self.as_gymnasium and self.rewarded_for == "centre of mass"):
+            return []
+        data = mujoco.MjData(self.model)
+        return [f"{name} {place}" for name in _MASS_QUANTITIES for place in range(getattr(data, name).size)]
+
+
+_MASS_QUANTITIES = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+"""What Gymnasium's Humanoid observes beyond positions and velocities."""
+
+
+def _corrected(robot: str, **settings: Any) -> Locomotion:
+    return Locomotion(robot, robots.corrections_of(robot, "corrected"), **settings)
+
+
+SWIMMER = _corrected(
+    "swimmer",
+    substeps=4,
+    hidden_positions=2,
+    forward_weight=1.0,
+    control_weight=1e-4,
+    training={**TRAINING, "learning_rate": 1e-4, "discount": 0.9999},
+)
+WALKER2D = _corrected(
+    "walker2d",
+    substeps=4,
+    hidden_positions=1,
+    forward_weight=1.0,
+    control_weight=1e-3,
+    healthy_reward=1.0,
+    healthy_height=(0.8, 2.0),
+    healthy_angle=(-1.0, 1.0),
+    start_noise=5e-3,
+    velocity_limit=10.0,
+)
+ANT = _corrected(
+    "ant",
+    substeps=5,
+    hidden_positions=2,
+    forward_weight=1.0,
+    control_weight=0.5,
+    healthy_reward=1.0,
+    healthy_height=(0.2, 1.0),
+    start_velocity="normal",
+    rewarded_for="root body",
+    largest_turn=np.pi / 6,
+)
+HUMANOID = _corrected(
+    "humanoid",
+    substeps=5,
+    hidden_positions=2,
+    forward_weight=1.25,
+    control_weight=0.1,
+    healthy_reward=5.0,
+    healthy_height=(1.0, 2.0),
+    start_noise=1e-2,
+    rewarded_for="centre of mass",
+    largest_turn=np.pi / 3,
+    training={**TRAINING, "learning_rate": 3e-4},
+)
+TASKS = {task.robot: task for task in (SWIMMER, WALKER2D, ANT, HUMANOID)}

@@ -1,0 +1,1 @@
+"""What a fleet compiles: the training of one agent, wherever its environments run."""

@@ -1,0 +1,1 @@
+"""What in a model breaks its mirror symmetry."""

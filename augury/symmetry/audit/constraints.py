@@ -1,0 +1,132 @@
+"""Equality constraints, explicit contact pairs and exclusions: each needs its mirror image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+
+from augury.symmetry.audit.findings import Comparison
+from augury.symmetry.frames import rotation_of
+from augury.symmetry.maps import Array
+
+_E = mujoco.mjtEq
+
+
+def audit_constraints(comparison: Comparison) -> None:
+    """Find constraints without a mirror image, and those whose image differs."""
+    _contact_pairs(comparison)
+    _exclusions(comparison)
+    _equalities(comparison)
+
+
+def _contact_pairs(comparison: Comparison) -> None:
+    model, image = comparison.model, comparison.pairing.image
+    geoms = np.stack([model.pair_geom1, model.pair_geom2], 1).tolist()
+    for matched in _matched(
+        comparison,
+        "pair",
+        [frozenset(pair) for pair in geoms],
+        [frozenset(image("geom", geom) for geom in pair) for pair in geoms],
+    ):
+        for name in ("dim", "friction", "solref", "solreffriction", "solimp", "margin", "gap", "adhesion"):
+            values = getattr(model, f"pair_{name}")
+            comparison.expect(f"pair {name}", matched, values, values[matched[0]])
+
+
+def _exclusions(comparison: Comparison) -> None:
+    image = comparison.pairing.image
+    bodies = [(s >> 16, s & 0xFFFF) for s in comparison.model.exclude_signature.tolist()]
+    _matched(
+        comparison,
+        "exclude",
+        [frozenset(pair) for pair in bodies],
+        [frozenset(image("body", body) for body in pair) for pair in bodies],
+    )
+
+
+def _equalities(comparison: Comparison) -> None:
+    model = comparison.model
+    mirrored = [_mirrored_objects(comparison, equality) for equality in range(model.neq)]
+    kinds = [(int(model.eq_type[i]), int(model.eq_objtype[i])) for i in range(model.neq)]
+    objects = [(int(model.eq_obj1id[i]), int(model.eq_obj2id[i])) for i in range(model.neq)]
+    for first, second in _matched(
+        comparison,
+        "equality",
+        [(kind, frozenset(pair)) for kind, pair in zip(kinds, objects, strict=True)],
+        [(kind, frozenset(pair)) for kind, pair in zip(kinds, mirrored, strict=True)],
+    ):
+        for name in ("active0", "solref", "solimp"):
+            values = getattr(model, f"eq_{name}")
+            comparison.expect(f"equality {name}", (first, second), values, values[first])
+        mirrored_data = _mirrored_data(comparison, first)
+        if mirrored[first] != objects[second]:
+            mirrored_data = _exchanged(int(model.eq_type[first]), mirrored_data)
+        data = {index: _data(model, index) for index in (first, second)}
+        comparison.expect("equality data", (first, second), data, mirrored_data, 1.0)
+
+
+def _matched(
+    comparison: Comparison, kind: str, keys: Sequence[object], mirrored_keys: Sequence[object]
+) -> list[tuple[int, int]]:
+    """Constraints on the images of what others are on, each pair once; findings for those without image."""
+    pairs = []
+    for first, wanted in enumerate(mirrored_keys):
+        if wanted not in keys:
+            comparison.without_image(kind, first)
+        elif first <= (second := keys.index(wanted)):
+            pairs.append((first, second))
+    return pairs
+
+
+def _mirrored_objects(comparison: Comparison, equality: int) -> tuple[int, int]:
+    model, image = comparison.model, comparison.pairing.image
+    first, second = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
+    kind = _object_kind(model, equality)
+    return image(kind, first), image(kind, second)
+
+
+def _object_kind(model: mujoco.MjModel, equality: int) -> str:
+    kinds = {int(_E.mjEQ_JOINT): "joint", int(_E.mjEQ_TENDON): "tendon", int(_E.mjEQ_DISTANCE): "geom"}
+    at_sites = model.eq_objtype[equality] == int(mujoco.mjtObj.mjOBJ_SITE)
+    return kinds.get(int(model.eq_type[equality]), "site" if at_sites else "body")
+
+
+def _data(model: mujoco.MjModel, equality: int) -> Array:
+    """The numbers of an equality constraint; the rotation of a weld as a matrix, which is unique."""
+    data = model.eq_data[equality]
+    if model.eq_type[equality] != _E.mjEQ_WELD:
+        return data
+    return np.concatenate([data[:6], rotation_of(data[6:10]).ravel(), data[10:]])
+
+
+def _mirrored_data(comparison: Comparison, equality: int) -> Array:
+    """The numbers that the image of an equality constraint should have."""
+    model, pairing = comparison.model, comparison.pairing
+    first, second = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
+    data, kind = _data(model, equality).copy(), _object_kind(model, equality)
+    if kind in ("joint", "tendon"):
+        # q₁ = p₀ + p₁ q₂ + p₂ q₂² + …, all measured from the reference.
+        signs = pairing.signs[kind]
+        data[:5] *= signs[first] * (signs[second] if second >= 0 else 1.0) ** np.arange(5)
+    elif kind == "body":
+        one, other = pairing.turned("body", first), pairing.turned("body", second)
+        if model.eq_type[equality] == _E.mjEQ_CONNECT:
+            data[:6] = np.concatenate([one @ data[:3], other @ data[3:6]])
+        else:
+            data[:6] = np.concatenate([other @ data[:3], one @ data[3:6]])
+            data[6:15] = (one @ data[6:15].reshape(3, 3) @ other.T).ravel()
+    return data
+
+
+def _exchanged(kind: int, data: Array) -> Array:
+    """The same constraint with its two objects exchanged."""
+    data = data.copy()
+    if kind in (_E.mjEQ_CONNECT, _E.mjEQ_WELD):
+        data[:6] = np.concatenate([data[3:6], data[:3]])
+        if kind == _E.mjEQ_WELD:
+            data[6:15] = data[6:15].reshape(3, 3).T.ravel()
+    elif kind in (_E.mjEQ_JOINT, _E.mjEQ_TENDON) and abs(data[1]) == 1:
+        data[0] /= -data[1]
+    return data

@@ -1,0 +1,115 @@
+"""The audit of a robot model: its mirror map, what breaks its symmetries, what the simulator says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+
+from augury.envs.mujoco.terms import Quantity, positions, velocities
+from augury.errors import UserError
+from augury.symmetry import (
+    SIMULATED_TOLERANCE,
+    AffineMap,
+    Finding,
+    Reflection,
+    SymmetryError,
+    audit_rotation,
+    observation_map,
+    reflection,
+    rotation,
+    simulated_error,
+)
+
+SIMULATED = 400
+"""Random steps that the simulator is asked for."""
+TURN = 0.5
+"""The angle by which the simulator is asked to turn the robot."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What is to be said of a model's symmetries."""
+
+    name: str
+    normal: str
+    reflection: Reflection
+    table: tuple[Quantity, ...]
+    """What an observation of the robot holds."""
+    observation: AffineMap
+    """Its mirror map."""
+    simulated_error: float
+    """Largest difference between the motion's mirror image and the mirror image's motion."""
+    turn_findings: tuple[Finding, ...]
+    simulated_turn_error: float | None
+    """The same for a turn about the vertical; None where the robot cannot turn."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether nothing was found that breaks the reflection, neither by comparison nor by simulation."""
+        return not self.reflection.findings and self.simulated_error <= SIMULATED_TOLERANCE
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for a program to read."""
+        mirror = self.reflection
+        return {
+            "model": self.name,
+            "normal": self.normal,
+            "reflection": {
+                "findings": [asdict(finding) for finding in mirror.findings],
+                "not_compared": mirror.not_compared,
+                "simulated_error": self.simulated_error,
+                "pairs": mirror.pairs,
+                "qpos": _plain(mirror.qpos),
+                "qvel": _plain(mirror.qvel),
+                "ctrl": _plain(mirror.ctrl),
+                "observation": {"names": [own.name for own in self.table], **_plain(self.observation)},
+            },
+            "rotation": {
+                "findings": [asdict(finding) for finding in self.turn_findings],
+                "simulated_error": self.simulated_turn_error,
+            },
+        }
+
+
+def audit(
+    model: mujoco.MjModel,
+    name: str,
+    *,
+    normal: str = "y",
+    table: Sequence[Quantity] | None = None,
+    pairs: Mapping[str, str] | None = None,
+) -> Audit:
+    """Derive the reflection of a model, and list what breaks it and what breaks turns about the vertical."""
+    seen = tuple(positions(model) + velocities(model) if table is None else table)
+    mirror = reflection(model, normal, pairs)
+    turn_findings = tuple(audit_rotation(model))
+    turns = not any(finding.parameter == "body joints" for finding in turn_findings)
+    return Audit(
+        name=name,
+        normal=normal,
+        reflection=mirror,
+        table=seen,
+        observation=observation_map(mirror, [(own.kind, own.address) for own in seen]),
+        simulated_error=simulated_error(model, mirror, SIMULATED),
+        turn_findings=turn_findings,
+        simulated_turn_error=simulated_error(model, rotation(model, TURN), SIMULATED) if turns else None,
+    )
+
+
+def read_model(path: Path) -> mujoco.MjModel:
+    """The model in an MJCF or URDF file."""
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read the model {path}: {' '.join(str(error).split())}") from error
+
+
+def _plain(given: AffineMap) -> dict[str, Any]:
+    try:
+        return {"permutation": given.permutation.tolist(), "signs": given.signs.tolist()}
+    except SymmetryError:  # numbers mix: only the matrix says how
+        return {"matrix": given.matrix.tolist(), "offset": given.offset.tolist()}

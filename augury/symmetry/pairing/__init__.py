@@ -1,0 +1,1 @@
+"""Which element of a model is the mirror image of which."""

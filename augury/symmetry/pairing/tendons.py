@@ -1,0 +1,68 @@
+"""The paths of tendons, and which is the mirror image of which."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from augury.symmetry.pairing.images import NO_IMAGE, Pairing
+from augury.symmetry.pairing.matching import cheap_pairing
+
+_STEP = mujoco.mjtWrap
+
+
+def pair_tendons(pairing: Pairing) -> None:
+    """Pair tendons along mirrored paths; where one is made of joints its length may change its sign."""
+    count = range(pairing.model.ntendon)
+    likeness = {(a, b): _likeness(pairing, a, b) for a in count for b in count[a:]}
+    found = cheap_pairing(count, {pair: -abs(like) for pair, like in likeness.items() if like})
+    pairing.images["tendon"] = [found.get(tendon, NO_IMAGE) for tendon in count]
+    pairing.signs["tendon"] = [
+        float(np.sign(likeness.get((min(a, b), max(a, b)), 1.0)))
+        for a, b in enumerate(pairing.images["tendon"])
+    ]
+
+
+def coefficients(model: mujoco.MjModel, tendon: int) -> dict[int, float]:
+    """The coefficient of every joint of a tendon; empty for one that runs through space."""
+    joint = _STEP.mjWRAP_JOINT
+    return {index: amount for kind, index, amount in _path(model, tendon) if kind == joint}
+
+
+def mirrored_coefficients(pairing: Pairing, tendon: int) -> dict[int, float]:
+    """The coefficients that the image of a tendon should have, if its length keeps its sign."""
+    images, signs = pairing.images["joint"], pairing.signs["joint"]
+    return {
+        images[joint]: signs[joint] * amount for joint, amount in coefficients(pairing.model, tendon).items()
+    }
+
+
+def _likeness(pairing: Pairing, first: int, second: int) -> float:
+    """0 for tendons that cannot be images; else the cosine between their coefficients, 1 for equal paths."""
+    model = pairing.model
+    if mirrored := mirrored_coefficients(pairing, first):
+        actual = coefficients(model, second)
+        if mirrored.keys() != actual.keys():
+            return 0.0
+        a, b = np.array([[mirrored[joint], actual[joint]] for joint in actual]).T
+        return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    path = [_mirrored_step(pairing, *step) for step in _path(model, first)]
+    # The length of a path is the same backwards, but for pulleys.
+    pulley = _STEP.mjWRAP_PULLEY in (kind for kind, _, _ in path)
+    return float(_path(model, second) in ([path] if pulley else [path, path[::-1]]))
+
+
+def _path(model: mujoco.MjModel, tendon: int) -> list[tuple[int, int, float]]:
+    """What a tendon passes: type, element, and an amount."""
+    steps = slice(model.tendon_adr[tendon], model.tendon_adr[tendon] + model.tendon_num[tendon])
+    parts = (model.wrap_type, model.wrap_objid, model.wrap_prm)
+    return list(zip(*(part[steps].tolist() for part in parts), strict=True))
+
+
+def _mirrored_step(pairing: Pairing, kind: int, index: int, amount: float) -> tuple[int, int, float]:
+    """One step of a path, mirrored; around a geom the amount is the site that tells the side."""
+    if kind == _STEP.mjWRAP_SITE:
+        return kind, pairing.image("site", index), amount
+    if kind in (_STEP.mjWRAP_SPHERE, _STEP.mjWRAP_CYLINDER):
+        return kind, pairing.image("geom", index), float(pairing.image("site", int(amount)))
+    return kind, index, amount
