@@ -21,6 +21,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+import augury
 from augury.envs.mujoco.physics import available_cores
 from augury.envs.panda import settings as panda_settings
 from augury.envs.panda.goals import GoalTask
@@ -94,7 +95,7 @@ class Apart:
         file = _memory(count * kind.itemsize)
         self.rows = np.ndarray(count, kind, mmap.mmap(file.fileno(), 0))
         task, shared = panda_settings.task_name(goals), file.fileno()
-        folder = Path(__file__).parents[1]
+        folder = Path(augury.__file__).parent
         said = [str(part) for part in (folder, task, count, cores, shared, *sys.path)]
         self._server = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, *said],
