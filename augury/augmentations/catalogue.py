@@ -1,19 +1,22 @@
-"""Augmentations by name, with what each takes and needs."""
+"""Augmentations by name, with what each takes and needs; by `module:name`; or as they are."""
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, NamedTuple
 
+from augury import envs
 from augury.augmentations import goal2d, panda, symmetry
-from augury.augmentations.base import Augmentation
+from augury.augmentations.base import Augmentation, as_pytree, needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs.mujoco.locomotion import TASKS
-from augury.envs.panda.goals import GOAL_TASKS, GoalTask, task_of
-from augury.errors import UserError, unknown_name
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask
+from augury.errors import UserError
+from augury.references import is_reference, load
+from augury.registry import Registry, origin_of
 
 
 class Entry(NamedTuple):
@@ -21,9 +24,9 @@ class Entry(NamedTuple):
 
     name: str
     make: Callable[..., Augmentation]
-    environment: str
-    """The one it is for, or a family of them: panda-*."""
-    summary: str
+    environment: str = ""
+    """The one it is for, or a family of them: panda-*. Empty where it may be for any."""
+    summary: str = ""
     needs: tuple[str, ...] = ()
     """The extras it reads from a transition."""
 
@@ -42,17 +45,23 @@ class Entry(NamedTuple):
         if self.takes_task:
             choices = ", ".join(f"panda-{name}" for name in GOAL_TASKS)
             raise UserError(f"{self.name} is for several environments: choose one of {choices}")
+        if not self.environment:
+            raise UserError(f"{self.name} may be for any environment: say which with --environment")
         return self.environment
 
-    def require(self, environment: str) -> None:
+    def require(self, environment: Any) -> None:
         """Refuse an environment that is neither its own nor a variant, named after what it varies."""
-        variant = f"{environment}-".startswith(f"{self.environment}-")
-        if not (task_of(environment) if self.takes_task else variant):
-            raise UserError(f"augmentation '{self.name}' is for {self.environment}, not for {environment}")
+        where = envs.make(environment)
+        fits = hasattr(where, "all_goals") if self.takes_task else self._is_variant(where.name)
+        if not fits:
+            raise UserError(f"augmentation '{self.name}' is for {self.environment}, not for {where.name}")
 
     @property
     def signature(self) -> str:
         return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+
+    def _is_variant(self, environment: str) -> bool:
+        return not self.environment or f"{environment}-".startswith(f"{self.environment}-")
 
 
 def _goal2d(name: str, make: type[Augmentation]) -> Entry:
@@ -94,9 +103,8 @@ def _rotate(robot: str) -> Entry:
     return Entry(f"{robot}/rotate", make, robot, does, symmetry.VELOCITY)
 
 
-CATALOGUE: dict[str, Entry] = {
-    entry.name: entry
-    for entry in (
+def _built_in() -> Mapping[str, Entry]:
+    entries = (
         _goal2d("translate", goal2d.Translate),
         _goal2d("rotate", goal2d.Rotate),
         _goal2d("translate-proximal", goal2d.TranslateProximal),
@@ -112,15 +120,44 @@ CATALOGUE: dict[str, Entry] = {
         _reflect("humanoid", "Mirror left and right."),
         _rotate("humanoid"),
     )
-}
+    return {entry.name: entry for entry in entries}
 
 
-def make(text: str, environment: str | None = None, **parameters: Any) -> Augmentation:
-    """Build an augmentation from its name: `goal2d/rotate`, `goal2d/translate-proximal(0.1)`, `…(p=0.1)`.
+def _entry(name: str, found: Any) -> Entry:
+    """What an entry point or a user gave: an augmentation, a class of them, or a line of the catalogue."""
+    if isinstance(found, Entry):
+        return found._replace(name=name)
+    if not callable(found):
+        raise UserError(f"{name} is no augmentation: it cannot be called")
+    summary = (found.__doc__ or "").split("\n")[0]
+    if isinstance(found, type):
+        needs = getattr(found, "needs", ())
+        return Entry(name, found, "", summary, needs if isinstance(needs, tuple) else ())
+    return Entry(name, lambda: found, "", summary, needs_of(found))
 
-    One for several tasks takes the environment's name too: `make("panda/translate-goal", "panda-push")`.
+
+CATALOGUE: Registry[Entry] = Registry("augmentation", "augury.augmentations", _built_in, _entry)
+"""All that have a name."""
+
+
+def register(name: str, augmentation: Any, *, environment: str = "") -> None:
+    """Make an augmentation, or a class of them with parameters, known by a name.
+
+    Packages do without: an entry point of the group `augury.augmentations` is found by every command.
     """
-    entry, written = parse(text)
+    entry = _entry(name, augmentation)
+    CATALOGUE.register(name, entry._replace(environment=environment), origin_of(augmentation))
+
+
+def make(source: Any, environment: Any = None, **parameters: Any) -> Augmentation:
+    """The augmentation that a name, a `module:name` or a function stands for.
+
+    Parameters stand behind the name: `goal2d/translate-proximal(0.1)`, `…(p=0.1)`. One for several tasks is
+    told the environment too: `make("panda/translate-goal", "panda-push")`.
+    """
+    if not isinstance(source, str):
+        return as_pytree(source)
+    entry, written = parse(source)
     if environment is not None:
         entry.require(environment)
     given = written | parameters
@@ -131,18 +168,16 @@ def make(text: str, environment: str | None = None, **parameters: Any) -> Augmen
     if surplus:
         raise UserError(f"{entry.name} takes no {', '.join(surplus)}: write '{entry.signature}'")
     if not entry.takes_task:
-        return entry.make(**given)
+        return as_pytree(entry.make(**given))
     if environment is None:
-        raise UserError(f"{entry.name} needs to know its task: make('{text}', 'panda-push')")
-    return entry.make(task=task_of(environment), **given)
+        raise UserError(f"{entry.name} needs to know its task: make('{source}', 'panda-push')")
+    return entry.make(task=envs.make(environment).all_goals, **given)  # type: ignore[union-attr]
 
 
 def parse(text: str) -> tuple[Entry, dict[str, Any]]:
     """The catalogue entry that `text` names and the parameters written behind it."""
     name, bracket, arguments = text.partition("(")
-    if name not in CATALOGUE:
-        raise unknown_name("augmentation", name, CATALOGUE)
-    entry = CATALOGUE[name]
+    entry = _entry(name, load(name, "augmentation")) if is_reference(name) else CATALOGUE[name]
     if not bracket:
         return entry, {}
     try:

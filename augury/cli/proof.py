@@ -16,8 +16,8 @@ from rich.console import Console
 
 from augury import envs, show
 from augury.cli.output import console
-from augury.envs import Locomotion
 from augury.envs.mujoco import robots
+from augury.envs.mujoco.locomotion import Locomotion
 from augury.errors import UserError, unknown_name
 from augury.report import tables
 from augury.runs.files import slug

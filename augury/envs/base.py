@@ -1,9 +1,21 @@
-"""What the trainer asks of an environment: one written in JAX, or one that runs on the host."""
+"""What an environment is: where its steps happen, what it must have, and what it may be able to do beyond.
+
+An environment is a value, a frozen dataclass as a rule: equal ones share a compiled program. Nobody looks at
+its class, only at `runs_in` and at the methods that are there. Yours may subclass `JaxEnvironment` or
+`HostEnvironment`, which have defaults for all that need not be said.
+
+| optional method | who asks for it |
+|---|---|
+| `restore(observation, extras)` | the verifier: be put where it looks like this |
+| `draw(axes, transitions)` | `augury show` |
+| `relabelled(key, count)` | a study of probabilities: transitions whose goals are to be relabelled |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,33 +25,26 @@ from augury.transition import Array, Key, Observation, Transition
 Measure = Literal["success", "returns"]
 Bounds = Any  # an array of float32, or a dict of them: as an observation is
 State = Any  # whatever pytree the environment carries from step to step
+RunsIn = Literal["program", "host"]
 
 
 class Environment(Protocol):
     """What is true of every environment."""
 
+    runs_in: ClassVar[RunsIn]
+    """Where its steps happen: inside the compiled program, or on the host."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What run.json, tables and pages call it."""
 
     @property
     def horizon(self) -> int:
         """Steps after which an episode is truncated."""
 
     @property
-    def measure(self) -> Measure:
-        """What its learning curves show."""
-
-    @property
-    def training(self) -> Mapping[str, Any]:
-        """An arm's settings where they are not Goal2D's."""
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Named numbers beyond the observation that its transitions can carry."""
-
-    @property
     def observation_low(self) -> Bounds:
-        """Finite bounds, between which coverage is measured."""
+        """Finite bounds, between which coverage is measured; observations may lie outside."""
 
     @property
     def observation_high(self) -> Bounds: ...
@@ -50,12 +55,24 @@ class Environment(Protocol):
     @property
     def action_high(self) -> npt.NDArray[np.float32]: ...
 
+    @property
+    def measure(self) -> Measure:
+        """What its learning curves show."""
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        """Settings of an arm that it has defaults of its own for."""
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Named numbers beyond the observation that its transitions can carry."""
+
     def succeeded(self, transition: Transition) -> Array:
         """Whether a transition carries the success reward; works on batches too."""
 
 
-class JaxEnvironment(Environment, Protocol):
-    """A task as pure functions of ONE environment; the trainer batches and resets it."""
+class StepsInJax(Environment, Protocol):
+    """A task as pure functions of ONE environment, in JAX; the trainer batches and resets it."""
 
     def reset(self, key: Key) -> State:
         """Draw the start of an episode."""
@@ -86,7 +103,7 @@ class HostEngine(Protocol):
     def close(self) -> None: ...
 
 
-class HostEnvironment(Environment, Protocol):
+class StepsOnHost(Environment, Protocol):
     """A task that is simulated on the host, many copies at a time."""
 
     def vector(self, count: int, *, autoreset: bool = True) -> HostEngine:
@@ -95,3 +112,40 @@ class HostEnvironment(Environment, Protocol):
         With autoreset they start again in the step that ends an episode, and `infos["final_obs"]` keeps its
         end; without, they then stand still and earn nothing.
         """
+
+
+AnyEnvironment = StepsInJax | StepsOnHost
+
+
+class _Defaults:
+    """What need not be said of an environment."""
+
+    measure: Any = "returns"
+    training: Any = MappingProxyType({})
+    extras: Any = ()
+
+    def succeeded(self, transition: Transition) -> Array:
+        """Never: such a task is measured by its returns."""
+        return transition.terminated & False
+
+
+class JaxEnvironment(_Defaults):
+    """To subclass: a task in JAX, as pure functions of ONE environment.
+
+    Yours has `name`, `horizon`, `observation_low`, `observation_high`, `action_low`, `action_high` and the
+    methods `reset(key) -> state`, `observe(state) -> observation` and
+    `step(key, state, action) -> (state, reward, terminated)`. Whatever it changes in `measure`, `training`,
+    `extras` or `succeeded` replaces the defaults here.
+    """
+
+    runs_in: ClassVar[RunsIn] = "program"
+
+
+class HostEnvironment(_Defaults):
+    """To subclass: a task that a simulator on the host steps, many copies at a time.
+
+    Yours has `name`, `horizon`, `observation_low`, `observation_high`, `action_low`, `action_high` and
+    `vector(count, autoreset=True)`, which gives a `HostEngine`.
+    """
+
+    runs_in: ClassVar[RunsIn] = "host"

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.base import Measure
+from augury.envs.base import Measure, RunsIn
 from augury.transition import Array, Key, Transition
 
 STEP_LENGTH = 0.05
@@ -97,6 +97,7 @@ class Goal2D:
 
     goals: Goals = "all"
 
+    runs_in: ClassVar[RunsIn] = "program"
     measure: ClassVar[Measure] = "success"
     training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     extras: ClassVar[tuple[str, ...]] = ()

@@ -13,7 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from augury import augmentations, envs
-from augury.envs import Goal2D, Locomotion, PandaGym, PandaTask, goal2d
+from augury.envs import goal2d
+from augury.envs.goal2d import Goal2D
+from augury.envs.mujoco.locomotion import Locomotion
+from augury.envs.panda.reference.panda_gym import PandaGym
+from augury.envs.panda.tasks import PandaTask
 from augury.errors import UserError
 from augury.runs.files import replacing
 from augury.show.poses import draw_poses

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from augury.augmentations.base import Augmentation
-from augury.envs import Locomotion
+from augury.envs.mujoco.locomotion import Locomotion
 from augury.envs.mujoco.rendering import Camera
 from augury.runs.files import replacing
 from augury.transition import Transition

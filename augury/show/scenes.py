@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from augury.augmentations.base import Augmentation
-from augury.envs import PandaTask
 from augury.envs.mujoco.rendering import Camera
 from augury.envs.panda import settings as panda_settings
 from augury.envs.panda.goals import RotationTask
 from augury.envs.panda.model import NEUTRAL, camera
+from augury.envs.panda.tasks import PandaTask
 from augury.runs.files import replacing
 from augury.transition import Observation, Transition
 from augury.verify.panda import PandaSimulator

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from augury import augmentations, envs
 from augury.augmentations import Augmentation
 from augury.augmentations.base import needs_of
-from augury.envs import Environment, Goal2D
+from augury.envs import Environment
+from augury.envs.goal2d import Goal2D
 from augury.envs.panda.goals import PositionTask, task_of
 from augury.errors import UserError
 from augury.study.schema import Chance, ChanceStudy

@@ -13,10 +13,11 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs import PandaGym, PandaTask
 from augury.envs.mujoco.terms import Quantity
 from augury.envs.panda import settings as panda_settings
 from augury.envs.panda.reference.engine import PandaGymVector
+from augury.envs.panda.reference.panda_gym import PandaGym
+from augury.envs.panda.tasks import PandaTask
 from augury.transition import Observation, Transition
 from augury.verify.base import COLLECTING, Answer, Policy, Rows, joined, one_step, played
 from augury.verify.episodes import with_later_goals

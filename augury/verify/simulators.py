@@ -19,8 +19,11 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 
 from augury import envs
-from augury.envs import JaxEnvironment, Locomotion, PandaGym, PandaTask
+from augury.envs.base import StepsInJax
+from augury.envs.mujoco.locomotion import Locomotion
 from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
+from augury.envs.panda.reference.panda_gym import PandaGym
+from augury.envs.panda.tasks import PandaTask
 from augury.errors import UserError
 from augury.transition import Observation, Transition
 from augury.verify.base import (
@@ -103,7 +106,7 @@ class TaskSimulator:
 class JaxSimulator:
     """An environment written in JAX, in double precision."""
 
-    def __init__(self, environment: JaxEnvironment) -> None:
+    def __init__(self, environment: StepsInJax) -> None:
         self.environment: Any = environment
         self.name = environment.name
         self.table = numbered(len(environment.observation_low))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from augury import Transition
 from augury.augmentations import CATALOGUE, choose, compose, from_numpy, make, sometimes
 from augury.augmentations.goal2d import Translate, rotate
-from augury.envs import Goal2D, goal2d
+from augury.envs import goal2d
+from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")

@@ -8,7 +8,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_for_sb3
 
-from augury.envs import Goal2D, goal2d
+from augury.envs import goal2d
+from augury.envs.goal2d import Goal2D
 from augury.envs.gym import Goal2DEnv
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")

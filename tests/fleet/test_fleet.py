@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from augury.augmentations import augmentation, choose, compose, from_numpy, sometimes
-from augury.envs import Goal2D
+from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
 from augury.fleet import Arm, train, train_fleet
 from augury.fleet.fleet import Fleet, fleets_of

@@ -12,7 +12,7 @@ from augury import Transition, augmentations
 from augury.augmentations import CATALOGUE, from_numpy
 from augury.augmentations.goal2d import _started_at
 from augury.augmentations.symmetry import reflect, rotate
-from augury.envs import Goal2D
+from augury.envs.goal2d import Goal2D
 from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS, WALKER2D
 from augury.errors import UserError
 from augury.symmetry import SymmetryError

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box
 
-from augury.envs.base import Measure
+from augury.envs.base import Measure, RunsIn
 from augury.envs.mujoco import robots
 from augury.envs.mujoco import terms as table
 from augury.envs.mujoco.physics import Physics, Rollout, Rows, Stepped
@@ -77,6 +77,7 @@ class Locomotion:
     """Observe and reward what Gymnasium's v4 does, left-behind positions included."""
     training: Mapping[str, Any] = field(default_factory=lambda: TRAINING, compare=False)
 
+    runs_in: ClassVar[RunsIn] = "host"
     measure: ClassVar[Measure] = "returns"
     horizon: ClassVar[int] = HORIZON
 

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict
 
-from augury.envs.base import Measure
+from augury.envs.base import Measure, RunsIn
 from augury.envs.mujoco.physics import Physics, Rollout, Rows
 from augury.envs.mujoco.vector import Moment, Outcome, Start, VectorEnvironment
 from augury.envs.panda import model as panda_model
@@ -62,6 +62,7 @@ class PandaTask:
     """20 substeps as in panda-gym, or 10."""
 
     horizon: ClassVar[int] = panda_settings.HORIZON
+    runs_in: ClassVar[RunsIn] = "host"
     measure: ClassVar[Measure] = "success"
     extras: ClassVar[tuple[str, ...]] = ()
 
@@ -73,6 +74,11 @@ class PandaTask:
     def quadrant(self) -> PandaTask:
         """The same task with a part of its goals."""
         return replace(self, goals=self.goals.quadrant)
+
+    @property
+    def all_goals(self) -> GoalTask:
+        """What relabelling draws goals from: all of the task's, also where it sets a part of them itself."""
+        return GOAL_TASKS[panda_settings.task_name(self.goals)]
 
     @property
     def training(self) -> Mapping[str, Any]:

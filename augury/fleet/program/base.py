@@ -75,7 +75,7 @@ class Program:
     """Everything about training that fixes shapes, and so is shared by a fleet."""
 
     environment: Any
-    """A `JaxEnvironment` or a `HostEnvironment`, as the subclass says."""
+    """`StepsInJax` or `StepsOnHost`, as the subclass says."""
     evaluation_environment: Any
     algorithm: Algorithm
     replay: Replay

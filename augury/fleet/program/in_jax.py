@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from augury.agents import Noise, Parameters
-from augury.envs.base import JaxEnvironment
+from augury.envs.base import StepsInJax
 from augury.fleet.program.base import Agent, Measured, Program, Settings
 from augury.transition import Array, Key, Observation, Transition
 
@@ -22,8 +22,8 @@ _PLAYING = np.uint32(2**32 - 1)
 class JaxProgram(Program):
     """A program whose environments are part of it."""
 
-    environment: JaxEnvironment
-    evaluation_environment: JaxEnvironment
+    environment: StepsInJax
+    evaluation_environment: StepsInJax
 
     def init(self, settings: Settings) -> Agent:
         """An agent that has seen nothing."""

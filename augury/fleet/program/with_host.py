@@ -25,7 +25,7 @@ import jax.numpy as jnp
 
 from augury.agents import Learner, Noise, Parameters
 from augury.augmentations import Augmentation
-from augury.envs.base import HostEnvironment
+from augury.envs.base import StepsOnHost
 from augury.fleet.program.base import Agent, Program, Settings, blank_observation
 from augury.replay import Buffers, Layout
 from augury.transition import Array, Transition
@@ -53,8 +53,8 @@ class Part:
 class HostProgram(Program):
     """A program whose environments are stepped between its calls."""
 
-    environment: HostEnvironment
-    evaluation_environment: HostEnvironment
+    environment: StepsOnHost
+    evaluation_environment: StepsOnHost
     extras: tuple[str, ...] = ()
     """Which of the environment's extras are stored: those that the augmentation needs."""
 

@@ -23,7 +23,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.base import Measure
+from augury.envs.base import Measure, RunsIn
 from augury.envs.panda import settings as panda_settings
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask
 from augury.envs.panda.reference.engine import PandaGymVector, Shown, spaces
@@ -42,6 +42,7 @@ class PandaGym:
 
     goals: GoalTask
 
+    runs_in: ClassVar[RunsIn] = "host"
     measure: ClassVar[Measure] = "success"
     horizon: ClassVar[int] = panda_settings.HORIZON
     extras: ClassVar[tuple[str, ...]] = ("is_success", "state", "history")
@@ -50,6 +51,11 @@ class PandaGym:
     @property
     def name(self) -> str:
         return f"panda-gym-{self.goals.name}"
+
+    @property
+    def all_goals(self) -> GoalTask:
+        """What relabelling draws goals from: all of the task's, also where it sets a part of them itself."""
+        return GOAL_TASKS[panda_settings.task_name(self.goals)]
 
     @property
     def training(self) -> Mapping[str, Any]:

@@ -1,0 +1,125 @@
+"""Whether an object is an environment that can be trained on: one clear line about what it lacks."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from augury.envs.base import Environment
+from augury.errors import UserError
+
+_BASES = {"program": "JaxEnvironment", "host": "HostEnvironment"}
+_ALWAYS = ("name", "horizon", "observation_low", "observation_high", "action_low", "action_high")
+_DEFAULTED = ("measure", "training", "extras", "succeeded")
+_OWN = {"program": ("reset", "observe", "step"), "host": ("vector",)}
+_ENGINE = ("reset", "step", "state", "load_state", "close", "num_envs")
+
+
+def checked(environment: Any) -> Any:
+    """The environment, if it is one."""
+    try:
+        return _checked(environment)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise UserError(
+            f"{_called(environment)} cannot be compared: make it a frozen dataclass of plain values"
+        ) from error
+
+
+@lru_cache(maxsize=64)
+def _checked(environment: Any) -> Any:
+    called = _called(environment)
+    place = getattr(environment, "runs_in", None)
+    if place not in _BASES:
+        raise UserError(
+            f"{called} is no environment that can be trained on: subclass augury.JaxEnvironment, "
+            "or augury.HostEnvironment where a simulator on the host steps it"
+        )
+    if missing := [name for name in (*_ALWAYS, *_OWN[place]) if not hasattr(environment, name)]:
+        raise UserError(f"{called} lacks {', '.join(missing)}: see augury.{_BASES[place]}")
+    if missing := [name for name in _DEFAULTED if not hasattr(environment, name)]:
+        raise UserError(
+            f"{called} lacks {', '.join(missing)}: subclass augury.{_BASES[place]}, which has defaults"
+        )
+    _check_bounds(environment, called)
+    if place == "program":
+        _check_functions(environment, called)
+    return environment
+
+
+def checked_engine(engine: Any, environment: Environment) -> Any:
+    """The engine that an environment's `vector` gave, if it can be trained with."""
+    if missing := [name for name in _ENGINE if not hasattr(engine, name)]:
+        lacking = ", ".join(missing)
+        raise UserError(f"the engine of {environment.name} lacks {lacking}: see augury.envs.HostEngine")
+    return engine
+
+
+def _check_bounds(environment: Any, called: str) -> None:
+    for name in ("observation", "action"):
+        low, high = (getattr(environment, f"{name}_{end}") for end in ("low", "high"))
+        for part in (*_parts(low), *_parts(high)):
+            if not hasattr(part, "dtype"):
+                raise UserError(f"{called}: {name}_low and {name}_high must be arrays, not {part!r}")
+        if jax.tree.map(np.shape, low) != jax.tree.map(np.shape, high):
+            raise UserError(f"{called}: {name}_low and {name}_high must have the same shape")
+        if not all(np.isfinite(part).all() for part in jax.tree.leaves((low, high))):
+            raise UserError(
+                f"{called}: {name}_low and {name}_high must be finite; coverage is measured between them"
+            )
+    if np.ndim(environment.action_low) != 1:
+        raise UserError(f"{called}: actions must be vectors, not of shape {np.shape(environment.action_low)}")
+
+
+def _check_functions(environment: Any, called: str) -> None:
+    """Reset, observe and step, traced without computing anything."""
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    expected = jax.tree.map(np.shape, environment.observation_low)
+    action = jax.ShapeDtypeStruct(environment.action_low.shape, np.float32)
+    state = _traced(called, "reset", environment.reset, key)
+    observation = _traced(called, "observe", environment.observe, state)
+    if (given := jax.tree.map(lambda part: part.shape, observation)) != expected:
+        raise UserError(f"{called}: observe gives shape {given}, observation_low has {expected}")
+    outcome = _traced(called, "step", environment.step, key, state, action)
+    if not (isinstance(outcome, tuple) and len(outcome) == 3):
+        raise UserError(f"{called}: step must return (state, reward, terminated)")
+    following, reward, terminated = outcome
+    if jax.tree.map(_kind, following) != jax.tree.map(_kind, state):
+        raise UserError(
+            f"{called}: step must return a state with the shapes and dtypes of the one that reset gives"
+        )
+    for name, value, kind in (("reward", reward, np.floating), ("terminated", terminated, np.bool_)):
+        if getattr(value, "shape", None) != () or not np.issubdtype(value.dtype, kind):
+            wanted = "one bool" if kind is np.bool_ else "one floating-point number"
+            raise UserError(f"{called}: step must return {name} as {wanted}, not {_words(value)}")
+
+
+def _parts(bounds: Any) -> list[Any]:
+    return list(bounds.values()) if isinstance(bounds, dict) else [bounds]
+
+
+def _traced(called: str, name: str, function: Any, *arguments: Any) -> Any:
+    try:
+        return jax.eval_shape(function, *arguments)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        what = f"{type(error).__name__}: {reason}"
+        raise UserError(f"{called}: {name} cannot be traced by JAX: {what}") from error
+
+
+def _kind(leaf: Any) -> tuple[Any, Any]:
+    return leaf.shape, leaf.dtype
+
+
+def _words(value: Any) -> str:
+    return f"{value.dtype} of shape {value.shape}" if hasattr(value, "dtype") else type(value).__name__
+
+
+def _called(environment: Any) -> str:
+    """The name that it should have, or its class."""
+    name = getattr(environment, "name", None)
+    return name if isinstance(name, str) else type(environment).__name__

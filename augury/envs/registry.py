@@ -1,0 +1,96 @@
+"""Environments by name, by `module:name`, or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from augury.envs.base import AnyEnvironment
+from augury.envs.checks import checked
+from augury.errors import UserError
+from augury.references import describe, is_reference, load, reference_to
+from augury.registry import Registry, origin_of
+
+
+def _built_in() -> Mapping[str, AnyEnvironment]:
+    from augury.envs.goal2d import Goal2D
+    from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS
+    from augury.envs.panda.reference.panda_gym import REFERENCES
+    from augury.envs.panda.tasks import PANDA_TASKS
+
+    papers = (ANT.variant("paper"), HUMANOID.variant("paper"))
+    goal2d = (Goal2D(), Goal2D(goals="quadrant"))
+    every: tuple[AnyEnvironment, ...] = (
+        *goal2d,
+        *TASKS.values(),
+        *papers,
+        *PANDA_TASKS.values(),
+        *REFERENCES,
+    )
+    return {environment.name: environment for environment in every}
+
+
+def _provided(name: str, found: Any) -> AnyEnvironment:
+    """What an entry point gave: an environment of just that name."""
+    environment: AnyEnvironment = checked(_made(found, name))
+    if environment.name != name:
+        raise UserError(f"the environment calls itself '{environment.name}'")
+    return environment
+
+
+ENVIRONMENTS: Registry[AnyEnvironment] = Registry("environment", "augury.environments", _built_in, _provided)
+"""All that have a name."""
+
+
+def register(environment: Any) -> Any:
+    """Make an environment known by its name; returns it. A class is instantiated.
+
+    Packages do without: an entry point of the group `augury.environments`, by the environment's name, is
+    found by every command.
+    """
+    made = checked(_made(environment, "register"))
+    ENVIRONMENTS.register(made.name, made, origin_of(made))
+    return environment
+
+
+def make(source: Any) -> AnyEnvironment:
+    """The environment that a name, a `module:name` or an object stands for."""
+    if not isinstance(source, str):
+        return checked(source)
+    return _loaded(source) if is_reference(source) else ENVIRONMENTS[source]
+
+
+def reference(source: Any) -> str:
+    """The text by which `make` finds an environment again, in this process or another."""
+    if isinstance(source, str):
+        return source
+    if source.name in ENVIRONMENTS and ENVIRONMENTS[source.name] == source:
+        return str(source.name)
+    return reference_to(source) or _reference_to_class(source) or describe(source)
+
+
+@lru_cache(maxsize=64)
+def _loaded(text: str) -> AnyEnvironment:
+    """Loaded once, so that it is the same environment wherever it is named."""
+    environment: AnyEnvironment = checked(_made(load(text, "environment"), text))
+    return environment
+
+
+def _made(found: Any, what: str) -> Any:
+    """An environment as it is; a class or a function without arguments is called."""
+    if not (isinstance(found, type) or (callable(found) and not hasattr(found, "runs_in"))):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise UserError(f"{what}: {found.__name__}() failed: {type(error).__name__}: {error}") from error
+
+
+def _reference_to_class(environment: Any) -> str | None:
+    """That of its class, where it makes an equal environment without arguments."""
+    kind = type(environment)
+    try:
+        return reference_to(kind) if kind() == environment else None
+    except Exception:  # it takes arguments, say
+        return None
