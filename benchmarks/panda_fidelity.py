@@ -27,10 +27,10 @@ from scipy.stats import ks_2samp
 from augury.envs.mujoco.physics import Rows
 from augury.envs.mujoco.vector import Flags, Start
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask
-from augury.envs.panda.kinematics import hand_place, joint_targets
-from augury.envs.panda.model import LINKS
+from augury.envs.panda.kinematics import hand_position, joint_targets
 from augury.envs.panda.reference.panda_gym import REFERENCES, PandaGym
 from augury.envs.panda.reference.simulation import NEUTRAL, STATE_SIZE, Simulation, row_type, start_state
+from augury.envs.panda.robot import LINKS
 from augury.envs.panda.settings import HORIZON, action_size, table
 from augury.envs.panda.tasks import JOINTS, PANDA_TASKS, REACH, PandaTask
 
@@ -90,11 +90,11 @@ class Reference:
         robot.control_joints = overheard
 
     def begin(self, state: Rows, goal: Rows) -> None:
-        self.row["begins"], self.row["start"], self.row["desired_goal"] = True, state, goal
+        self.row["begin"], self.row["start"], self.row["desired_goal"] = True, state, goal
         self.simulation.carry_out(self.row)
 
     def step(self, action: npt.ArrayLike) -> None:
-        self.row["begins"], self.row["action"] = False, action
+        self.row["begin"], self.row["action"] = False, action
         self.simulation.carry_out(self.row)
 
     def touches(self) -> bool:
@@ -144,7 +144,10 @@ def forward_kinematics(reference: Reference, count: int, seed: int) -> Table:
     shown = Table(
         "hand's place by", "largest error, mm", title=f"Forward kinematics, {count:,} random arms", box=None
     )
-    for name, ours in (("panda_kinematics", hand_place(angles)), ("MuJoCo", engine.moment.readings[:, :3])):
+    for name, ours in (
+        ("panda_kinematics", hand_position(angles)),
+        ("MuJoCo", engine.moment.readings[:, :3]),
+    ):
         shown.add_row(name, f"{1e3 * distance(ours, theirs).max():.4f}")
     engine.close()
     return shown
@@ -180,8 +183,8 @@ def inverse_kinematics(recorded: dict[str, Transitions]) -> Table:
     for name, seen in recorded.items():
         asked = seen.hands + REACH * seen.actions[:, :3]
         asked[:, 2] = np.maximum(asked[:, 2], 0)
-        ours = hand_place(joint_targets(seen.states[:, :JOINTS], asked)[0])
-        error = 1e3 * distance(ours, hand_place(seen.targets[:, :JOINTS]))
+        ours = hand_position(joint_targets(seen.states[:, :JOINTS], asked)[0])
+        error = 1e3 * distance(ours, hand_position(seen.targets[:, :JOINTS]))
         shown.add_row(name, *(f"{value:.3f}" for value in np.percentile(error, [50, 99, 100])))
     return shown
 

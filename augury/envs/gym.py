@@ -16,7 +16,7 @@ from augury.envs.mujoco.locomotion import TASKS
 from augury.envs.mujoco.rendering import Camera, Image
 from augury.envs.mujoco.robots import Variant
 from augury.envs.mujoco.vector import Observation, Task, VectorEnvironment
-from augury.envs.panda.model import camera
+from augury.envs.panda.scenery import camera
 from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
 
 PIXELS = 256
@@ -26,7 +26,7 @@ Vector = npt.NDArray[np.float32]
 
 
 def register() -> None:
-    """Make the environments known to Gymnasium; importing `augury` does it."""
+    """Register the environments with Gymnasium; importing `augury` does it."""
     for variant, goals in (("Goal2D", "all"), ("Goal2DQuadrant", "quadrant")):
         gymnasium.register(
             id=f"augury/{variant}-v0",
@@ -51,7 +51,7 @@ def register() -> None:
 
 
 class Goal2DEnv(gymnasium.Env[Vector, Vector]):
-    """Goal2D as Gymnasium wants it, on the same functions as the compiled one."""
+    """Goal2D with Gymnasium's interface, on the same functions as the compiled one."""
 
     metadata = {  # noqa: RUF012
         "render_modes": ["rgb_array"],
@@ -68,7 +68,7 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Vector, dict[str, Any]]:
-        """Start an episode; `options={"observation": …}` starts it there."""
+        """Start an episode; `options={"observation": …}` starts it at that observation."""
         super().reset(seed=seed)
         if options is not None and "observation" in options:
             self._observation = np.array(options["observation"], np.float32)
@@ -104,7 +104,7 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
 
 
 class EngineEnv(gymnasium.Env[Any, Any]):
-    """One environment of the vector engine, as SB3 and other libraries want it."""
+    """One environment of the vector engine, with the interface that SB3 and other libraries expect."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 
@@ -112,7 +112,7 @@ class EngineEnv(gymnasium.Env[Any, Any]):
         self.metadata = {**self.metadata, "render_fps": round(1 / seconds)}
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
         self.observation_space, self.action_space = task.observation_space, task.action_space
-        # Without a horizon: Gymnasium's TimeLimit has it.
+        # No horizon here: Gymnasium's TimeLimit truncates.
         self.engine = VectorEnvironment(task, 1, autoreset=False, horizon=math.inf)
         self._camera: Camera | None = None
 
@@ -145,7 +145,7 @@ class MujocoEnv(EngineEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode; `options={"observation": …}` starts it there."""
+        """Start an episode; `options={"observation": …}` starts it at that observation."""
         observation, infos = super().reset(seed=seed)
         if options is not None and "observation" in options:
             self.restore(options["observation"])
@@ -153,7 +153,7 @@ class MujocoEnv(EngineEnv):
         return observation, infos
 
     def restore(self, observation: npt.ArrayLike, extras: Mapping[str, Any] | None = None) -> None:
-        """Put the robot where it looks like this."""
+        """Bring the robot to the state of this observation."""
         self.engine.restore(np.asarray(observation)[None])
 
     def render(self) -> Image | None:
@@ -165,7 +165,7 @@ class MujocoEnv(EngineEnv):
 
 
 class PandaEnv(EngineEnv):
-    """A Panda at its table, with a goal: what hindsight asks of such an environment is there too."""
+    """A Panda at its table, with a goal; `compute_reward` and `compute_terminated` are what HER needs."""
 
     def __init__(self, task: str, render_mode: str | None = None) -> None:
         self.task: PandaTask = PANDA_TASKS[task]
@@ -188,7 +188,7 @@ class PandaEnv(EngineEnv):
         return self.task.goals.succeeded(achieved_goal, desired_goal)
 
     def render(self) -> Image | None:
-        """What a camera beside the table sees; the goal is a shadow of the thing."""
+        """A picture by a camera beside the table; a transparent copy of the object shows the goal."""
         if self.render_mode is None:
             return None
         self._camera = self._camera or Camera(self.task.scene, 480, 360)

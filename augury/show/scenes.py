@@ -18,7 +18,8 @@ from augury.augmentations.base import Augmentation
 from augury.envs.mujoco.rendering import Camera
 from augury.envs.panda import settings as panda_settings
 from augury.envs.panda.goals import RotationTask
-from augury.envs.panda.model import NEUTRAL, camera
+from augury.envs.panda.robot import NEUTRAL
+from augury.envs.panda.scenery import camera
 from augury.envs.panda.tasks import PandaTask
 from augury.runs.files import replacing
 from augury.transition import Observation, Transition

@@ -1,13 +1,14 @@
 """Swimmer, Walker2d, Ant and Humanoid: Gymnasium's robots, rewarded for moving along x (v4 rewards).
 
-    observation = positions, without x (and y), then velocities      see `table`
+    observation = positions, without x (and y), then velocities      see `Locomotion.table`
     reward      = w · forward velocity + healthy - c · |action|²
     terminated  = the robot fell
 
-Two things differ from Gymnasium, and `as_gymnasium` switches them back. There, Ant's and Humanoid's forward
-velocity is taken from body positions that the integrator left behind the state, so that the reward of a step
-depends on the step before it; here it is taken from the state. And Humanoid's observation goes on after the
-velocities with centre-of-mass quantities and contact forces.
+They differ from Gymnasium in two ways, which `as_gymnasium` undoes:
+
+- Gymnasium computes Ant's and Humanoid's forward velocity from body positions that are a little older than
+  the state, so that a step's reward depends on the step before it. Here it is computed from the state.
+- Gymnasium's Humanoid also observes centre-of-mass quantities and contact forces, after the velocities.
 """
 
 from __future__ import annotations
@@ -24,16 +25,15 @@ import numpy.typing as npt
 from gymnasium.spaces import Box
 
 from augury.envs.base import Measure, RunsIn
-from augury.envs.mujoco import robots
-from augury.envs.mujoco import terms as table
+from augury.envs.mujoco import robots, terms
 from augury.envs.mujoco.physics import Physics, Rollout, Rows, Stepped
 from augury.envs.mujoco.terms import Quantity
 from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start, VectorEnvironment
 from augury.transition import Array, Transition
 
 HORIZON = 1_000
-SEEN_SPEED = 10.0
-"""Coverage looks at velocities within ±10."""
+COVERED_SPEED = 10.0
+"""Coverage is measured over velocities within ±10."""
 
 Vector = npt.NDArray[np.float32]
 
@@ -55,10 +55,10 @@ class Locomotion:
 
     robot: str
     corrections: tuple[str, ...]
-    """Which corrections of its model are made (see `robots`)."""
+    """The corrections of its model (see `robots`)."""
     substeps: int
     hidden_positions: int
-    """Leading positions that are not observed: where the robot is does not matter, only how it moves."""
+    """Number of leading positions that are not observed: the robot's x, and y where it has one."""
     forward_weight: float
     control_weight: float
     healthy_reward: float = 0.0
@@ -70,11 +70,11 @@ class Locomotion:
     velocity_limit: float = np.inf
     """Observed velocities are clipped to it."""
     rewarded_for: Literal["qpos", "root body", "centre of mass"] = "qpos"
-    """Whose way along x counts. Gymnasium's root body lags behind qpos; ours does not."""
+    """Whose velocity along x is rewarded. Gymnasium's root body is older than qpos; ours is not."""
     largest_turn: float = 0.0
-    """By how much the paper turns its heading, either way."""
+    """The largest angle by which the paper rotates the heading, either way."""
     as_gymnasium: bool = False
-    """Observe and reward what Gymnasium's v4 does, left-behind positions included."""
+    """Observe and reward what Gymnasium's v4 does, older body positions included."""
     training: Mapping[str, Any] = field(default_factory=lambda: TRAINING, compare=False)
 
     runs_in: ClassVar[RunsIn] = "host"
@@ -129,17 +129,17 @@ class Locomotion:
         velocity = moment.qvel
         if self.velocity_limit < np.inf:
             velocity = np.clip(velocity, -self.velocity_limit, self.velocity_limit)
-        seen = moment.readings[:, 3:]  # behind the place, which only the reward looks at
-        return np.concatenate([moment.qpos[:, self.hidden_positions :], velocity, seen], 1)
+        observed = moment.readings[:, 3:]  # after the position, which only the reward uses
+        return np.concatenate([moment.qpos[:, self.hidden_positions :], velocity, observed], 1)
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
-        velocity = (self._place(after) - self._place(before)) / self.seconds
+        velocity = (self._rewarded_position(after) - self._rewarded_position(before)) / self.seconds
         reward = self.forward_weight * velocity[:, 0] + self.healthy_reward
         reward -= self.control_weight * np.einsum("ij,ij->i", action, action)
         return Outcome(reward, ~self._is_healthy(after.qpos), dict(zip(self.extras, velocity.T, strict=True)))
 
     def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
-        del extras  # the observation says it all, but for where the robot is: that does not matter
+        del extras  # the observation is the whole state, except the position, which does not matter
         qpos = np.tile(self.model.qpos0, (len(observation), 1))
         positions = self.model.nq - self.hidden_positions
         qpos[:, self.hidden_positions :] = observation[:, :positions]
@@ -156,7 +156,7 @@ class Locomotion:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """The velocity that the reward counts, and the one across it."""
+        """The velocity that is rewarded, and the one across it."""
         return ("x_velocity", "y_velocity")[: self.hidden_positions]
 
     @cached_property
@@ -172,8 +172,8 @@ class Locomotion:
     @cached_property
     def table(self) -> tuple[Quantity, ...]:
         """What each number of the observation is."""
-        seen = table.positions(self.model)[self.hidden_positions :] + table.velocities(self.model)
-        return (*seen, *table.readings(self._read_names))
+        quantities = terms.positions(self.model)[self.hidden_positions :] + terms.velocities(self.model)
+        return (*quantities, *terms.readings(self._read_names))
 
     @property
     def observation_space(self) -> Box:
@@ -193,20 +193,20 @@ class Locomotion:
 
     @property
     def observation_low(self) -> Vector:
-        """Where coverage looks: no observation is limited to it."""
-        return self._seen_ranges[:, 0]
+        """Lower bound for measuring coverage; observations may go beyond it."""
+        return self._covered_ranges[:, 0]
 
     @property
     def observation_high(self) -> Vector:
-        return self._seen_ranges[:, 1]
+        return self._covered_ranges[:, 1]
 
     @cached_property
-    def _seen_ranges(self) -> Vector:
-        return np.array([self._seen_range(quantity) for quantity in self.table], np.float32)
+    def _covered_ranges(self) -> Vector:
+        return np.array([self._covered_range(quantity) for quantity in self.table], np.float32)
 
-    def _seen_range(self, quantity: Quantity) -> tuple[float, float]:
+    def _covered_range(self, quantity: Quantity) -> tuple[float, float]:
         if quantity.kind != "qpos":
-            return -SEEN_SPEED, SEEN_SPEED
+            return -COVERED_SPEED, COVERED_SPEED
         if quantity.address == self.hidden_positions and np.isfinite(self.healthy_height).all():
             return self.healthy_height
         joint = self.model.joint(quantity.joint)
@@ -215,8 +215,8 @@ class Locomotion:
             return float(low), float(high)
         return (-np.pi, np.pi) if quantity.unit == "rad" else (-1.0, 1.0)
 
-    def _place(self, moment: Moment) -> Rows:
-        """Where that which is rewarded for moving is: x, and y where the robot can go there."""
+    def _rewarded_position(self, moment: Moment) -> Rows:
+        """The position whose velocity is rewarded: x, and y where the robot has one."""
         return (moment.readings if moment.readings.size else moment.qpos)[:, : self.hidden_positions]
 
     def _is_healthy(self, qpos: Rows) -> Flags:
@@ -225,20 +225,20 @@ class Locomotion:
         return (low < height) & (height < high) & (least < angle) & (angle < most)
 
     def _read_as_gymnasium(self, model: mujoco.MjModel, data: mujoco.MjData) -> Rows:
-        """What Gymnasium looks at after a step, besides the state."""
+        """What Gymnasium reads after a step, besides the state."""
         if self.rewarded_for == "qpos":
             return np.empty(0)
         if self.rewarded_for == "root body":
             return data.xpos[1].copy()
-        place = model.body_mass @ data.xipos / model.body_mass.sum()
-        return np.concatenate([place, *(getattr(data, name).ravel() for name in _MASS_QUANTITIES)])
+        centre = model.body_mass @ data.xipos / model.body_mass.sum()
+        return np.concatenate([centre, *(getattr(data, name).ravel() for name in _MASS_QUANTITIES)])
 
     @property
     def _read_names(self) -> list[str]:
         if not (self.as_gymnasium and self.rewarded_for == "centre of mass"):
             return []
         data = mujoco.MjData(self.model)
-        return [f"{name} {place}" for name in _MASS_QUANTITIES for place in range(getattr(data, name).size)]
+        return [f"{name} {index}" for name in _MASS_QUANTITIES for index in range(getattr(data, name).size)]
 
 
 _MASS_QUANTITIES = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")

@@ -1,11 +1,12 @@
 """Many copies of one MuJoCo model, advanced at once: pure functions from rows of numbers to rows of numbers.
 
-A row is everything that the next step depends on, and what is read off it: [state | readings]. So a copy of
-the rows is a saved simulation, and any row can go on anywhere: on another thread, in another process.
+A row is the state, on which alone the next step depends, and the readings at that state: [state | readings].
+So a copy of the rows is a saved simulation, and any row can continue on another thread or in another process.
 
 - `Rollout` steps in MuJoCo's own C++ threads. Its readings are sensors of positions and velocities, evaluated
-  at the very state.
-- `Stepped` keeps what Gymnasium keeps: the solver's warm start, and readings as `mj_step` left them behind.
+  at exactly this state.
+- `Stepped` keeps what Gymnasium keeps: the solver's warm start, and readings as `mj_step` leaves them, which
+  are a little older than the state.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _STILL = (
 
 
 class Physics(Protocol):
-    """What the vector environment asks of a simulator."""
+    """The simulator of a vector environment."""
 
     model: mujoco.MjModel
     first_reading: int
     """Column at which a row's readings begin."""
     seconds: float
-    """By how much a call of `advance` moves the time, a row's first number."""
+    """By how much `advance` increases the time, which is a row's first number."""
 
     def start(self, qpos: Rows, qvel: Rows) -> Rows:
-        """Rows at rest in time, with these positions and velocities."""
+        """Rows at time 0, with these positions and velocities."""
 
     def advance(self, rows: Rows, control: Rows) -> Rows:
         """The rows after a number of simulator steps under constant controls."""
@@ -57,27 +58,27 @@ CORES = "AUGURY_CORES"
 
 
 def available_cores() -> int:
-    """Cores that this process may use: AUGURY_CORES where that says so, as a cluster's task does."""
-    if told := os.environ.get(CORES):
-        return int(told)
-    has_affinity = hasattr(os, "sched_getaffinity")  # Linux has, macOS has not
+    """Cores that this process may use: AUGURY_CORES if that is set (tasks on a cluster set it), or all."""
+    if given := os.environ.get(CORES):
+        return int(given)
+    has_affinity = hasattr(os, "sched_getaffinity")  # Linux has it, macOS does not
     return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def columns(model: mujoco.MjModel) -> tuple[slice, slice]:
-    """Where a row holds qpos and qvel: behind the time, in either physics."""
+    """Where a row holds qpos and qvel: after the time, in both kinds of physics."""
     return slice(1, 1 + model.nq), slice(1 + model.nq, 1 + model.nq + model.nv)
 
 
 class Rollout:
     """Rows advanced by `mujoco.rollout`. A step depends on positions and velocities alone, not on the past.
 
-    A row's numbers do not depend on the rows beside it, nor on how many threads share the work.
+    A row's numbers depend neither on the other rows nor on the number of threads.
     """
 
     def __init__(self, spec: mujoco.MjSpec, substeps: int, threads: int | None = None) -> None:
-        # Sensors are read at the end of a step, by a model that does nothing else. MuJoCo itself evaluates
-        # them where a step begins.
+        # MuJoCo evaluates sensors at the beginning of a step. We read them at its end, by a second model that
+        # does nothing else.
         self._observer = spec.compile()
         if np.any(self._observer.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC):
             raise UserError("a sensor of forces or accelerations cannot be read off a state")
@@ -119,7 +120,7 @@ class Rollout:
         self._pool.close()
 
     def _read(self, rows: Rows) -> Rows:
-        """Fill in what the sensors say of each row's state."""
+        """Fill in the sensors' readings of each row's state."""
         if self._width > self.first_reading:
             readings = np.empty((len(rows), 1, self._observer.nsensordata))
             unused = np.empty((len(rows), 1, self.first_reading))
@@ -137,9 +138,10 @@ class Rollout:
         states: Rows,
         readings: Rows | None,
     ) -> None:
-        """Let the threads advance every row; a single one is not worth waking them.
+        """Advance every row on the threads, or a single row on this one: that is quicker than waking them.
 
-        They take few at a time, so that all finish together; but readings take less time than fetching them.
+        A thread takes few rows at a time, so that all threads finish together. For readings it takes its
+        whole share, since fetching rows would cost more than reading them.
         """
         count = len(rows)
         pool, data = (self._pool, data) if count > 1 else (self._here, data[:1])
@@ -159,8 +161,8 @@ class Rollout:
 class Stepped:
     """Rows advanced by `mj_step`, one after the other on each thread, exactly as Gymnasium would.
 
-    What `read` takes from MuJoCo's data is as the last stage of the integrator left it, a little behind the
-    state; the solver starts from where it ended. Both make a step depend on the one before it.
+    `read` finds MuJoCo's data as the last stage of the integrator left them, a little older than the state.
+    The solver starts from its last solution. Both make a step depend on the one before it.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class Camera:
     def __init__(self, model: mujoco.MjModel, width: int = 320, height: int = 240) -> None:
         self._model = model
         self._data = mujoco.MjData(model)
-        # Models come with a small buffer; no picture can be larger than it.
+        # Models come with a small buffer, which limits the size of pictures.
         model.vis.global_.offwidth = max(model.vis.global_.offwidth, width)
         model.vis.global_.offheight = max(model.vis.global_.offheight, height)
         try:
@@ -44,7 +44,7 @@ class Camera:
     ) -> Image:
         """The model in a pose, seen by a camera: one of its own by name, or a `mujoco.MjvCamera`.
 
-        `target` is place and quaternion of the model's movable body, where it has one.
+        `target` is the position and quaternion of the model's mocap body, where it has one.
         """
         self._data.qpos[:] = qpos
         if target is not None:

@@ -1,7 +1,7 @@
-"""Gymnasium's robot models, and the corrections that make their physics as symmetric as it looks.
+"""Gymnasium's robot models, and the corrections that make their physics as symmetric as they look.
 
-Model files are read from Gymnasium and edited in memory, so there is no copy to keep up to date. Which
-parameters break a symmetry is what `augury symmetry` finds out by itself; here is what is done about it.
+Model files are read from Gymnasium and edited in memory, so there is no copy to keep up to date. `augury
+symmetry` finds the parameters that break a symmetry; the corrections here repair them.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _knee_stiffness(spec: mujoco.MjSpec) -> None:
 
 
 def _newton_solver(spec: mujoco.MjSpec) -> None:
-    """PGS visits the constraints one after the other, and stops before their order has ceased to matter."""
+    """PGS solves the constraints one after the other, and stops while their order still matters."""
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
 
 
 def _elliptic_cone(spec: mujoco.MjSpec) -> None:
-    """A pyramid of friction has edges along x and y, so turning the robot changes how it slips."""
+    """A friction pyramid has edges along x and y, so rotating the robot changes how it slips."""
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
 
 
@@ -74,7 +74,7 @@ CORRECTIONS: dict[str, tuple[Correction, ...]] = {
         _CONE,
     ),
     "inverted_pendulum": (_POLE,),
-    # Gymnasium's pole stands upright by now; what still leans is gravity.
+    # Gymnasium's pole is upright in recent versions; its gravity still leans.
     "inverted_double_pendulum": (_POLE, Correction("gravity", _vertical_gravity, in_paper=False)),
 }
 """Corrections of each model file, by its name."""
@@ -82,7 +82,7 @@ CORRECTIONS: dict[str, tuple[Correction, ...]] = {
 
 MIRROR_NORMAL: dict[str, Literal["x", "y"]] = {
     **dict.fromkeys(CORRECTIONS, "y"),
-    "ant": "x",  # the paper exchanges its front and back
+    "ant": "x",  # the paper exchanges front and back
     "inverted_pendulum": "x",
     "inverted_double_pendulum": "x",
 }
@@ -90,7 +90,7 @@ MIRROR_NORMAL: dict[str, Literal["x", "y"]] = {
 
 
 def corrections_of(robot: str, variant: Variant) -> tuple[str, ...]:
-    """The names of a variant's corrections: all of ours, the paper's, or none."""
+    """The names of a variant's corrections: all, those of the paper, or none."""
     if variant not in VARIANTS:
         raise unknown_name("variant", variant, VARIANTS)
     return tuple(

@@ -1,4 +1,7 @@
-"""Observation tables: what each number of an observation is. Masks and maps are derived from them."""
+"""The terms of an observation: what each of its numbers is. Symmetries' masks and maps follow from them.
+
+An observation table is a sequence of `Quantity`, one for each number, in order.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ class Quantity(NamedTuple):
     """One number of an observation."""
 
     kind: Kind
-    """Which of the simulator's arrays it stands in."""
+    """The simulator's array that holds it."""
     address: int
-    """Its place in that array."""
+    """Its index in that array."""
     joint: str
     """The joint it belongs to; empty for readings."""
     quantity: str
@@ -50,13 +53,13 @@ def velocities(model: mujoco.MjModel) -> list[Quantity]:
 
 
 def joint_name(model: mujoco.MjModel, joint: int) -> str:
-    """What a joint is called, also where nobody named it."""
+    """A joint's name, or its number where it has none."""
     return model.joint(joint).name or f"joint {joint}"
 
 
 def readings(names: Sequence[str]) -> list[Quantity]:
-    """Numbers that are read off the simulation, by name."""
-    return [Quantity("reading", place, "", name, "") for place, name in enumerate(names)]
+    """Numbers read from the simulation, by name."""
+    return [Quantity("reading", index, "", name, "") for index, name in enumerate(names)]
 
 
 def _of_joints(model: mujoco.MjModel, kind: Literal["qpos", "qvel"]) -> list[Quantity]:

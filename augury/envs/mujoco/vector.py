@@ -1,12 +1,12 @@
 """The vector engine: a Gymnasium vector environment for MuJoCo tasks, simulated in C++ threads.
 
-    control ← task.control(…, action)            what the actuators are told
+    control ← task.control(…, action)            what the actuators are given
     rows ← physics.advance(rows, control)        the simulator
     reward, terminated ← task.outcome(…)         the task, as arrays
     rows that ended ← a new start                in the same step; the true final observation is kept
 
-The rows, and the goals of tasks that have some, are the whole state. What is random comes from each row's own
-seed and number of episodes, so a row's history does not depend on the rows beside it, on the threads, or on
+The rows, and the goals of tasks that have some, are the whole state. Random numbers come from each row's own
+seed and number of episodes, so that a row's history does not depend on the other rows, on the threads, or on
 when it was saved and restored.
 """
 
@@ -22,24 +22,25 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from augury.envs.mujoco.physics import Physics, Rows, available_cores, columns
+from augury.envs.vector_inputs import checked_actions, checked_mask, refuse_other_state, seed_list
 from augury.errors import UserError
 
 Flags = npt.NDArray[np.bool_]
 State = dict[str, npt.NDArray[Any]]
-Observation = Any  # rows of numbers, or a dict of such
+Observation = Any  # rows of numbers, or a dict of them
 
 
 class Start(NamedTuple):
-    """Where an episode begins; or episodes, one a row."""
+    """The start of an episode, or of many, one a row."""
 
     qpos: Rows
     qvel: Rows
     goal: Rows
-    """What the task wants of this episode; empty where it always wants the same."""
+    """The goal of this episode; empty where the task has none."""
 
 
 class Moment(NamedTuple):
-    """What a task sees of the simulation: one row for each environment."""
+    """What a task can read of the simulation: one row for each environment."""
 
     qpos: Rows
     qvel: Rows
@@ -53,12 +54,12 @@ class Moment(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a step."""
+    """The result of a step."""
 
     reward: Rows
     terminated: Flags
     extras: dict[str, npt.NDArray[Any]]
-    """Named quantities beyond the observation; they are part of the step's info."""
+    """Named quantities beyond the observation, which become part of the step's info."""
 
 
 class Task(Protocol):
@@ -81,20 +82,21 @@ class Task(Protocol):
     def observe(self, moment: Moment) -> Observation: ...
 
     def control(self, moment: Moment, action: Rows) -> Rows:
-        """What the actuators are told for the whole step."""
+        """The actuators' inputs, constant for the whole step."""
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome: ...
 
     def restored(self, observation: Observation, extras: Mapping[str, Rows]) -> Start:
-        """Starts that look like these observations."""
+        """Starts that are observed like this."""
 
 
 class VectorEnvironment(VectorEnv):
     """Many copies of a task.
 
     With `autoreset` an environment that ended starts again in the same step (Gymnasium's SAME_STEP mode), and
-    `infos["final_obs"]` holds its true final observation; the other infos are still those of the step that
-    ended it. Without, it stands still, at its last observation and without reward, until it is reset.
+    `infos["final_obs"]` holds its true final observation; the other infos are those of the step that ended
+    it. Without `autoreset` it stands still until it is reset: it keeps its last observation and earns no
+    reward.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -130,24 +132,17 @@ class VectorEnvironment(VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start every episode anew; with `options={"reset_mask": …}` only some."""
-        mask = (options or {}).get("reset_mask")
-        mask = np.ones(self.num_envs, bool) if mask is None else np.asarray(mask)
-        if mask.shape != (self.num_envs,) or mask.dtype != bool:
-            raise UserError(f"reset_mask must be {self.num_envs} booleans, not {mask.dtype} of {mask.shape}")
-        for row, own in enumerate(_seed_list(seed, self.num_envs)):
+        """Start new episodes; with `options={"reset_mask": …}` only in the environments of the mask."""
+        mask = checked_mask(options, self.num_envs)
+        for row, own in enumerate(seed_list(seed, self.num_envs)):
             if mask[row] and own is not None:
                 self._seeds[row], self._episodes[row] = own, 0
         self._restart(np.flatnonzero(mask))
         return self.task.observe(self._now()), {}
 
     def step(self, actions: Any) -> tuple[Observation, Rows, Flags, Flags, dict[str, Any]]:
-        """Advance every environment by one step, but for those that stand still."""
-        actions = np.asarray(actions, np.float64)
-        if actions.shape != self.action_space.shape:
-            raise UserError(f"actions must have shape {self.action_space.shape}, not {actions.shape}")
-        if not np.isfinite(actions).all():
-            raise UserError("actions must be finite numbers")
+        """Advance every environment by one step, except those that stand still."""
+        actions = checked_actions(np.asarray(actions, np.float64), self.action_space)
         moves = ~(self._terminated | self._truncated)
         moving: Any = slice(None) if moves.all() else np.flatnonzero(moves)
         reward = np.zeros(self.num_envs)
@@ -156,7 +151,7 @@ class VectorEnvironment(VectorEnv):
             before, goals = self._rows[moving], self._goals[moving]
             start = Moment.of(self._physics, before, goals)
             after = self._physics.advance(before, self.task.control(start, actions[moving]))
-            # MuJoCo stops where numbers grow too large: such an episode ends where it was.
+            # MuJoCo stops when numbers grow too large. Such an episode ends in the state before the step.
             stuck = after[:, 0] - before[:, 0] < 0.999 * self._physics.seconds
             after[stuck] = before[stuck]
             outcome = self.task.outcome(start, actions[moving], Moment.of(self._physics, after, goals))
@@ -179,11 +174,11 @@ class VectorEnvironment(VectorEnv):
             ended = np.flatnonzero(over)
             self._restart(ended)
             starts = self.task.observe(Moment.of(self._physics, self._rows[ended], self._goals[ended]))
-            _each(lambda seen, new: seen.__setitem__(ended, new), observation, starts)
+            _each(lambda rows, new: rows.__setitem__(ended, new), observation, starts)
         return observation, reward, terminated, truncated, infos
 
     def restore(self, observation: Any, extras: Mapping[str, npt.ArrayLike] | None = None) -> None:
-        """Put every environment where it looks like this, as if an episode began there."""
+        """Bring every environment to a state that is observed like this, as if an episode began there."""
         observation = _each(lambda values: np.asarray(values, np.float64), observation)
         expected, given = _each(np.shape, self.observation_space.sample()), _each(np.shape, observation)
         if given != expected:
@@ -192,27 +187,26 @@ class VectorEnvironment(VectorEnv):
         self.put(*self.task.restored(observation, named))
 
     def put(self, qpos: Rows, qvel: Rows, goal: Rows | None = None) -> None:
-        """Put every environment at these positions and velocities, as if an episode began there."""
+        """Set every environment's positions and velocities, as if an episode began there."""
         self._rows = self._physics.start(qpos, qvel)
         self._goals = self._goals if goal is None else goal
         self._steps[:], self._terminated[:], self._truncated[:] = 0, False, False
 
     @property
     def moment(self) -> Moment:
-        """Where every environment is."""
+        """The present positions, velocities, readings and goals of all environments."""
         return Moment.of(self._physics, self._rows.copy(), self._goals.copy())
 
     def state(self) -> State:
-        """Everything, for `load_state` to go on from in the middle of an episode."""
+        """Everything that `load_state` needs to continue, also in the middle of an episode."""
         return {name: getattr(self, f"_{name}").copy() for name in _STATE}
 
     def load_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from what `state` returned."""
-        for name in _STATE:
-            own = getattr(self, f"_{name}")
-            if name not in state or state[name].shape != own.shape:
-                raise UserError(f"this is not a state of {self.num_envs} such environments: see its '{name}'")
-            setattr(self, f"_{name}", state[name].astype(own.dtype))
+        """Continue from what `state` returned."""
+        own = self.state()
+        refuse_other_state(state, own)
+        for name, values in own.items():
+            setattr(self, f"_{name}", state[name].astype(values.dtype))
 
     def close_extras(self, **options: Any) -> None:
         self._physics.close()
@@ -237,23 +231,10 @@ class VectorEnvironment(VectorEnv):
 
 
 def _each(function: Callable[..., Any], observation: Observation, *others: Observation) -> Any:
-    """A function of an observation's rows; of each entry's where it is a dict."""
+    """Apply a function to an observation's rows, or to those of each entry if it is a dict."""
     if isinstance(observation, dict):
         return {name: function(rows, *(o[name] for o in others)) for name, rows in observation.items()}
     return function(observation, *others)
-
-
-def _seed_list(seed: Any, count: int) -> Sequence[int | None]:
-    """A seed for every environment: one more than the last's, where a single one is given."""
-    if seed is None:
-        return [None] * count
-    seeds = range(int(seed), int(seed) + count) if isinstance(seed, int | np.integer) else list(seed)
-    if len(seeds) != count:
-        raise UserError(f"{len(seeds)} seeds for {count} environments")
-    for own in seeds:
-        if own is not None and not 0 <= own < 2**64:
-            raise UserError(f"a seed must be at least 0 and below 2^64, not {own}")
-    return seeds
 
 
 _STATE = ("rows", "goals", "seeds", "episodes", "steps", "terminated", "truncated")

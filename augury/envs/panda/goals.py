@@ -1,15 +1,16 @@
-"""The goals of the Panda tasks: where they lie, when they are reached, and which are near or far.
+"""The goals of the Panda tasks: how they are drawn, when they are reached, and which are near or far.
 
 | task | goal | uniform numbers, in panda-gym's order |
 |---|---|---|
 | push | x, y, z of the cube | x, y, z (which is fixed) |
 | slide | x, y, z of the puck | x, y, z (which is fixed) |
 | pick-and-place | x, y, z of the cube | x, y, z, whether it lies on the table instead |
-| flip | rotation of the cube, a unit quaternion x, y, z, w | three, as Shoemake takes them |
+| flip | orientation of the cube, a unit quaternion x, y, z, w | three, by Shoemake's method |
 
-A task is data and functions of arrays; numbers and goals have the same leading axes, if any. They run on
-NumPy and on JAX arrays alike, so the environments and the augmentations cannot disagree. What is random is a
-function of numbers uniform in [0, 1): the same ones give the goals and starts that panda-gym draws with them.
+A task is data and functions of arrays. The functions run on NumPy and on JAX arrays alike, so that
+environments and augmentations cannot disagree. Whatever is random is a function of numbers uniform in [0, 1),
+which have the same leading axes as the goals, if any. The same numbers give the goals and starts that
+panda-gym draws.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ START_RANGE = 0.15
 START_DRAWS = 3
 NEAR_DRAWS = 3
 FAR_CANDIDATES = 4
-"""Goals to choose a far one from: all of them succeed with chance 6e-5 at most, 0.015 in a quadrant."""
+"""Goals to choose a far one from. All are reached with probability 6e-5 at most, 0.015 in a quadrant."""
 
 INSIDE, OUTSIDE = 0.999, 1.001
-"""A hair from the rim, so that rounding cannot decide whether a goal that was made near or far is reached."""
+"""Factors of the threshold that keep near and far goals off it, so that rounding cannot decide success."""
 
 
 @dataclass(frozen=True, repr=False)
 class GoalTask(ABC):
-    """What is true of every task. Hashable, so that it may be a fixed part of a compiled program."""
+    """What every task has. Hashable, so that it may be a static part of a compiled program."""
 
     name: str
     start_height: float
-    """Height at which panda-gym puts the object's centre; a puck falls from there to 0.015."""
+    """Height at which panda-gym puts the object's centre. A puck falls from there to 0.015."""
     threshold: float
     """Distance from the goal below which it is reached."""
 
@@ -64,7 +65,7 @@ class GoalTask(ABC):
 
     @abstractmethod
     def goal(self, numbers: AnyArray) -> AnyArray:
-        """The goal that `draws` uniform numbers name."""
+        """The goal that `draws` uniform numbers stand for."""
 
     @abstractmethod
     def distance(self, achieved: AnyArray, desired: AnyArray) -> AnyArray:
@@ -82,9 +83,10 @@ class GoalTask(ABC):
         """A goal that the task may set and that is certainly not reached, though `goal(numbers)` is."""
 
     def far(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
-        """A goal of the task that is certainly not reached, from rows of `draws` numbers: the first such one.
+        """A goal of the task that is certainly not reached.
 
-        Should all be reached, the last is moved.
+        Each row of `draws` numbers is a candidate, and the first one that is not reached is chosen. If all
+        are reached, the last is moved.
         """
         xp = numbers.__array_namespace__()
         candidates = self.goal(numbers)
@@ -99,26 +101,29 @@ class GoalTask(ABC):
         return self.distance(achieved, desired) < self.threshold
 
     def reward(self, achieved: AnyArray, desired: AnyArray) -> AnyArray:
-        """0 at the goal and -1 elsewhere; as in panda-gym also 0 on its rim, where it is not reached."""
+        """0 at the goal and -1 elsewhere.
+
+        Exactly at the threshold it is 0 as in panda-gym, though the goal is not reached there.
+        """
         distance = self.distance(achieved, desired)
         xp = distance.__array_namespace__()
         return xp.where(distance > self.threshold, xp.float32(-1), xp.float32(0))
 
     def start(self, numbers: AnyArray) -> AnyArray:
-        """Where the object starts, from `START_DRAWS` numbers."""
+        """The object's position at the start, from `START_DRAWS` numbers."""
         low = (-START_RANGE, -START_RANGE, self.start_height)
         return _between(low, (START_RANGE, START_RANGE, self.start_height), numbers)
 
 
 @dataclass(frozen=True, repr=False)
 class PositionTask(GoalTask):
-    """Bring the object to a place."""
+    """Bring the object to a position."""
 
     low: Point
-    """Goals are uniform between these corners; a coordinate in which they agree is fixed."""
+    """Goals are uniform between the corners `low` and `high`. A coordinate in which these agree is fixed."""
     high: Point
     table_chance: float | None = None
-    """Chance that a goal is put down on the table."""
+    """Probability that a goal lies on the table instead."""
 
     @property
     def goal_size(self) -> int:
@@ -137,20 +142,20 @@ class PositionTask(GoalTask):
 
     def goal(self, numbers: AnyArray) -> AnyArray:
         xp = numbers.__array_namespace__()
-        place = _between(self.low, self.high, numbers[..., :3])
+        position = _between(self.low, self.high, numbers[..., :3])
         if self.table_chance is None:
-            return place
-        height = xp.where(numbers[..., 3:] < self.table_chance, self.low[2], place[..., 2:])
-        return xp.concatenate([place[..., :2], height], -1)
+            return position
+        height = xp.where(numbers[..., 3:] < self.table_chance, self.low[2], position[..., 2:])
+        return xp.concatenate([position[..., :2], height], -1)
 
     def distance(self, achieved: AnyArray, desired: AnyArray) -> AnyArray:
         squared = ((achieved - desired) ** 2).sum(-1)
         return squared.__array_namespace__().sqrt(squared)
 
     def near(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
-        """Uniform in the ball around the object, or in its section where all goals have one height.
+        """Uniform in a ball around the object, or in its section at the goals' height where that is fixed.
 
-        An object that is too far above or below that height has its own.
+        Where the object is too far above or below that height, the section is at its own height.
         """
         xp = numbers.__array_namespace__()
         reach = INSIDE * self.threshold
@@ -164,7 +169,7 @@ class PositionTask(GoalTask):
         return xp.concatenate([plane, height], -1)
 
     def _elsewhere(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
-        """With an x too far from the object's: uniform over what is left of the range on both sides."""
+        """A goal with an x too far from the object's, uniform over the rest of the range on both sides."""
         xp = numbers.__array_namespace__()
         low, high, margin = self.low[0], self.high[0], OUTSIDE * self.threshold
         end_below = xp.clip(achieved[..., :1] - margin, low, high)
@@ -176,10 +181,10 @@ class PositionTask(GoalTask):
 
 @dataclass(frozen=True, repr=False)
 class RotationTask(GoalTask):
-    """Turn the object, wherever it is."""
+    """Rotate the object to an orientation, at whatever position."""
 
     axis: Literal["any", "x"] = "any"
-    """What goals are turned about. Quaternions of either sign, which are one rotation, are equally likely."""
+    """The axis of the goals' rotations. The two quaternions of a rotation, q and -q, are equally likely."""
 
     @property
     def goal_size(self) -> int:
@@ -191,7 +196,7 @@ class RotationTask(GoalTask):
 
     @property
     def quadrant(self) -> RotationTask:
-        """Turned about the x axis alone."""
+        """Rotations about the x axis alone."""
         return replace(self, name=f"{self.name}-quadrant", axis="x")
 
     def goal(self, numbers: AnyArray) -> AnyArray:
@@ -205,22 +210,23 @@ class RotationTask(GoalTask):
         return xp.concatenate([radii * xp.sin(angles), radii * xp.cos(angles)], -1)
 
     def distance(self, achieved: AnyArray, desired: AnyArray) -> AnyArray:
-        """1 - (q·g)², the squared sine of half the angle between them."""
+        """1 - (q·g)², the squared sine of half the angle between two orientations."""
         return 1 - (achieved * desired).sum(-1) ** 2
 
     def near(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
-        """Turned by at most 0.927 rad about a uniform axis; the quaternion's vector is uniform in its ball.
+        """Rotated by at most 0.927 rad about a uniform axis.
 
-        That is uniform over these rotations to within 12%, and needs no root of θ - sin θ.
+        The quaternion's vector part is uniform in a ball. That is uniform over these rotations to within 12%,
+        and needs no root of θ - sin θ.
         """
         xp = numbers.__array_namespace__()
         vector = math.sqrt(INSIDE * self.threshold) * _in_ball(numbers)
         scalar = xp.sqrt(1 - (vector**2).sum(-1, keepdims=True))
-        turned = _product(achieved, xp.concatenate([vector, scalar], -1))
-        return turned / xp.sqrt((turned**2).sum(-1, keepdims=True))
+        rotated = _product(achieved, xp.concatenate([vector, scalar], -1))
+        return rotated / xp.sqrt((rotated**2).sum(-1, keepdims=True))
 
     def _elsewhere(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
-        """Turned on by half a turn about x, which leads away from all that is close."""
+        """The goal rotated by another 180° about x, which is far from everything near it."""
         del achieved
         xp = numbers.__array_namespace__()
         x, y, z, w = (self.goal(numbers)[..., part : part + 1] for part in range(4))
@@ -274,9 +280,10 @@ _ENVIRONMENT = re.compile(rf"panda-(?:gym-)?({'|'.join(GOAL_TASKS)})(?:-.*)?")
 
 
 def task_of(environment: str) -> GoalTask | None:
-    """The task of an environment, its reference or a variant of either: panda-push, panda-gym-push-quadrant.
+    """The task of an environment by name: panda-push, its reference panda-gym-push, or a variant of either.
 
-    It has all goals also where the environment sets a part of them. None where the name is no Panda task's.
+    The task returned has all goals, also where the environment sets only a part of them. None where the name
+    is not a Panda environment's.
     """
     named = _ENVIRONMENT.fullmatch(environment)
     return GOAL_TASKS[named.group(1)] if named else None

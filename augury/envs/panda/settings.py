@@ -1,6 +1,6 @@
-"""What the Panda tasks share, whichever simulator runs them: what is observed, its bounds, and training.
+"""The Panda tasks' observations, action sizes and training settings, whichever simulator runs them.
 
-The names are those of `goals.GOAL_TASKS`: push, slide, pick-and-place and flip.
+Tasks are named as in `goals.GOAL_TASKS`: push, slide, pick-and-place and flip.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from augury.envs.panda.goals import GOAL_TASKS, GoalTask, RotationTask
 
 HORIZON = 50
 WITH_GRIPPER = ("pick-and-place", "flip")
-"""Tasks whose fourth action opens the fingers; in the others they stay closed."""
+"""Tasks whose actions have a fourth number, which opens the fingers. In the others they stay closed."""
 
 Bounds = dict[str, npt.NDArray[np.float32]]
 
 
-class Seen(NamedTuple):
-    """One number of `observation`, and the range in which coverage looks: nothing is limited to it."""
+class Component(NamedTuple):
+    """One number of `observation`, and its range for measuring coverage; it may go beyond that range."""
 
     name: str
     unit: str
@@ -30,49 +30,53 @@ class Seen(NamedTuple):
     high: float
 
 
-def _place(of: str) -> tuple[Seen, ...]:
-    """The table, and as far above it as the hand carries things."""
+def _position(of: str) -> tuple[Component, ...]:
+    """Ranges: the table, and as far above it as the hand carries objects."""
     return (
-        Seen(f"{of} x", "m", -0.3, 0.6),
-        Seen(f"{of} y", "m", -0.4, 0.4),
-        Seen(f"{of} z", "m", 0.0, 0.4),
+        Component(f"{of} x", "m", -0.3, 0.6),
+        Component(f"{of} y", "m", -0.4, 0.4),
+        Component(f"{of} z", "m", 0.0, 0.4),
     )
 
 
-def _along(of: str, unit: str, limit: float, axes: str = "xyz") -> tuple[Seen, ...]:
-    return tuple(Seen(f"{of} {axis}", unit, -limit, limit) for axis in axes)
+def _along(of: str, unit: str, limit: float, axes: str = "xyz") -> tuple[Component, ...]:
+    return tuple(Component(f"{of} {axis}", unit, -limit, limit) for axis in axes)
 
 
-_HAND = (*_place("hand"), *_along("hand velocity", "m/s", 2))
-_FINGERS = (Seen("fingers' width", "m", 0.0, 0.08),)
+_HAND = (*_position("hand"), *_along("hand velocity", "m/s", 2))
+_FINGERS = (Component("fingers' width", "m", 0.0, 0.08),)
 _MOTION = (*_along("object velocity", "m/s", 2), *_along("object angular velocity", "rad/s", 10))
 _ANGLES = _along("object angle", "rad", pi)
 _QUATERNION = _along("object quaternion", "1", 1, "xyzw")
 
 
 def task_name(goals: GoalTask) -> str:
-    """The task, whichever part of its goals is set."""
+    """The task's name, also where only a part of its goals is set."""
     return goals.name.removesuffix("-quadrant")
 
 
-def table(goals: GoalTask) -> tuple[Seen, ...]:
+def table(goals: GoalTask) -> tuple[Component, ...]:
     """What each number of `observation` is, in panda-gym's order."""
     fingers = _FINGERS if task_name(goals) in WITH_GRIPPER else ()
-    turned = _QUATERNION if isinstance(goals, RotationTask) else _ANGLES
-    return (*_HAND, *fingers, *_place("object"), *turned, *_MOTION)
+    orientation = _QUATERNION if isinstance(goals, RotationTask) else _ANGLES
+    return (*_HAND, *fingers, *_position("object"), *orientation, *_MOTION)
 
 
 def action_size(goals: GoalTask) -> int:
-    """Numbers in an action: where the hand goes, and the fingers where they move."""
+    """Numbers in an action: the hand's displacement, and the fingers' where they move."""
     return 4 if task_name(goals) in WITH_GRIPPER else 3
 
 
 def bounds(goals: GoalTask) -> tuple[Bounds, Bounds]:
-    """Lowest and highest observations, between which coverage is measured."""
-    goal = _QUATERNION if isinstance(goals, RotationTask) else _place("object")
-    seen = {"observation": table(goals), "achieved_goal": goal, "desired_goal": goal}
-    low = {key: np.array([number.low for number in numbers], np.float32) for key, numbers in seen.items()}
-    high = {key: np.array([number.high for number in numbers], np.float32) for key, numbers in seen.items()}
+    """Lower and upper bounds between which coverage of observations is measured."""
+    goal = _QUATERNION if isinstance(goals, RotationTask) else _position("object")
+    components = {"observation": table(goals), "achieved_goal": goal, "desired_goal": goal}
+    low = {
+        key: np.array([number.low for number in numbers], np.float32) for key, numbers in components.items()
+    }
+    high = {
+        key: np.array([number.high for number in numbers], np.float32) for key, numbers in components.items()
+    }
     return low, high
 
 

@@ -8,9 +8,10 @@ from gymnasium.utils.env_checker import check_env
 
 from augury.envs.mujoco.vector import Start
 from augury.envs.panda.goals import GOAL_TASKS
-from augury.envs.panda.kinematics import hand_place, joint_targets
-from augury.envs.panda.model import LINKS, NEUTRAL
-from augury.envs.panda.tasks import PANDA_TASKS, _euler_angles, _rotated
+from augury.envs.panda.kinematics import hand_position, joint_targets
+from augury.envs.panda.robot import LINKS, NEUTRAL
+from augury.envs.panda.rotations import euler_angles, rotated
+from augury.envs.panda.tasks import PANDA_TASKS
 from augury.errors import UserError
 
 FOUR = ("panda-push", "panda-slide", "panda-pick-and-place", "panda-flip")
@@ -51,7 +52,7 @@ def reference():
 def put_like(engine, state):
     """Put MuJoCo where PyBullet was: its quaternions end with w, its angular velocities are the world's."""
     joints, speeds, place, turn, velocity, spin = np.split(state, [9, 18, 21, 25, 28], 1)
-    body_spin = _rotated(turn * (-1, -1, -1, 1), spin)
+    body_spin = rotated(turn * (-1, -1, -1, 1), spin)
     qpos = np.concatenate([joints, place, turn[:, [3, 0, 1, 2]]], 1)
     qvel = np.concatenate([speeds, velocity, body_spin], 1)
     engine.put(*Start(qpos, qvel, engine.moment.goal))
@@ -80,7 +81,7 @@ def test_forward_kinematics_is_pybullets():
         ours.append(data.site("grasp").xpos.copy())
     pybullet.disconnect(client)
     assert np.abs(np.array(ours) - theirs).max() < 1e-3
-    assert np.abs(hand_place(angles) - theirs).max() < 1e-3
+    assert np.abs(hand_position(angles) - theirs).max() < 1e-3
 
 
 def test_joint_targets_fall_short_as_pybullets_do():
@@ -95,7 +96,7 @@ def test_joint_targets_fall_short_as_pybullets_do():
     )
     generator = np.random.default_rng(0)
     angles = np.array(NEUTRAL) + generator.normal(0, 0.04, (100, 7))
-    places = hand_place(angles) + generator.uniform(-0.05, 0.05, (100, 3))
+    places = hand_position(angles) + generator.uniform(-0.05, 0.05, (100, 3))
     theirs = []
     for row, place in zip(angles, places, strict=True):
         for joint, angle in enumerate(row):
@@ -103,9 +104,9 @@ def test_joint_targets_fall_short_as_pybullets_do():
         theirs.append(pybullet.calculateInverseKinematics(robot, 11, place, (1, 0, 0, 0))[:7])
     pybullet.disconnect(client)
     apart = np.linalg.norm(
-        hand_place(joint_targets(angles, places)[0]) - hand_place(np.array(theirs)), axis=1
+        hand_position(joint_targets(angles, places)[0]) - hand_position(np.array(theirs)), axis=1
     )
-    short = np.linalg.norm(hand_place(np.array(theirs)) - places, axis=1)
+    short = np.linalg.norm(hand_position(np.array(theirs)) - places, axis=1)
     assert np.median(apart) < 0.5e-3
     assert np.median(short) > 4 * np.median(apart)
 
@@ -113,7 +114,7 @@ def test_joint_targets_fall_short_as_pybullets_do():
 def test_targets_do_not_depend_on_the_rows_beside():
     generator = np.random.default_rng(0)
     angles = np.array(NEUTRAL) + generator.normal(0, 0.2, (40, 7))
-    places = hand_place(angles) + generator.uniform(-0.05, 0.05, (40, 3))
+    places = hand_position(angles) + generator.uniform(-0.05, 0.05, (40, 3))
     together = joint_targets(angles, places)
     for count in (1, 15, 17):
         for few, many in zip(joint_targets(angles[:count], places[:count]), together, strict=True):
@@ -123,7 +124,7 @@ def test_targets_do_not_depend_on_the_rows_beside():
 def test_torques_carry_the_arm():
     low, high = np.transpose([link.limits for link in LINKS])
     angles = np.random.default_rng(0).uniform(low, high, (50, 7))
-    _, torques = joint_targets(angles, hand_place(angles))
+    _, torques = joint_targets(angles, hand_position(angles))
     model = PANDA_TASKS["panda-push"].model
     data = mujoco.MjData(model)
     for row, torque in zip(angles, torques, strict=True):
@@ -173,12 +174,12 @@ def test_the_same_state_looks_the_same(reference, task):
 @pytest.mark.parametrize("task", GOAL_TASKS)
 def test_spaces_are_panda_gyms(task):
     pytest.importorskip("panda_gym")
-    from augury.envs.panda.reference.engine import spaces
+    from augury.envs.panda.reference.simulation import Simulation
 
-    ours = PANDA_TASKS[f"panda-{task}"]
-    observation_space, action_space = spaces(GOAL_TASKS[task])
-    assert ours.observation_space == observation_space
-    assert ours.action_space == action_space
+    ours, simulation = PANDA_TASKS[f"panda-{task}"], Simulation(task)
+    assert ours.observation_space == simulation.env.observation_space
+    assert ours.action_space == simulation.env.action_space
+    simulation.close()
 
 
 def test_euler_angles_are_pybullets():
@@ -187,7 +188,7 @@ def test_euler_angles_are_pybullets():
     turns[:3] = [(0, 0.5**0.5, 0, 0.5**0.5), (0, -(0.5**0.5), 0, 0.5**0.5), (0, 0, 0, 1)]
     turns /= np.linalg.norm(turns, axis=1, keepdims=True)
     theirs = np.array([pybullet.getEulerFromQuaternion(turn) for turn in turns])
-    around = (_euler_angles(turns) - theirs + np.pi) % (2 * np.pi) - np.pi
+    around = (euler_angles(turns) - theirs + np.pi) % (2 * np.pi) - np.pi
     assert np.abs(around).max() < 1e-6
 
 

@@ -2,15 +2,16 @@
 
     panda-gym-push, panda-gym-slide, panda-gym-pick-and-place, panda-gym-flip      and each with -quadrant
 
-Here they are environments for the trainer (`PandaGym`) and for Gymnasium (`PandaGymEnv`). They move, observe
-and reward as panda-gym does, to the last bit; what is repaired is told in `panda_gym_simulation`, and:
+They are environments for the trainer (`PandaGym`) and for Gymnasium (`PandaGymEnv`). They move, observe and
+reward as panda-gym does, to the last bit. `simulation` lists what is repaired. Besides:
 
 - Flip's goal comes from the seed, as the others' do; panda-gym draws it from SciPy's own generator.
-- An episode without a new seed follows from the last one given and the number of the episode; panda-gym then
+- An episode without a new seed follows from the last seed given and the number of the episode; panda-gym then
   takes a new seed from the system.
-- Goals are numbers of 32 bits, as they are shown: so a goal that is put in again is the same goal.
+- Goals have 32 bits, as in observations, so that an observed goal can be set again exactly.
 
-Knowing their names imports neither panda-gym nor PyBullet; making one does, and says what to install.
+Their names can be listed without importing panda-gym or PyBullet. Making one imports both, and an error says
+what to install where they are missing.
 """
 
 from __future__ import annotations
@@ -23,76 +24,37 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.base import Measure, RunsIn
-from augury.envs.panda import settings as panda_settings
-from augury.envs.panda.goals import GOAL_TASKS, GoalTask
-from augury.envs.panda.reference.engine import PandaGymVector, Shown, spaces
-from augury.envs.panda.reference.processes import Apart, Here
-from augury.envs.panda.settings import Bounds
+from augury.envs.panda.environment import PandaEnvironment
+from augury.envs.panda.goals import GOAL_TASKS
+from augury.envs.panda.reference.engine import Observation, PandaGymVector
+from augury.envs.panda.reference.processes import ForkedSimulations, LocalSimulation
 from augury.errors import UserError, unknown_name
-from augury.transition import Array, Transition
 
 Goals = Literal["all", "quadrant"]
-Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class PandaGym:
+class PandaGym(PandaEnvironment):
     """One of the tasks, for the trainer."""
 
-    goals: GoalTask
-
-    runs_in: ClassVar[RunsIn] = "host"
-    measure: ClassVar[Measure] = "success"
-    horizon: ClassVar[int] = panda_settings.HORIZON
     extras: ClassVar[tuple[str, ...]] = ("is_success", "state", "history")
-    """Whether the goal was reached; where the step began; and all that led there (see the engine)."""
+    """Whether the goal was reached; the state before the step; and what led to it (see `PandaGymVector`)."""
 
     @property
     def name(self) -> str:
         return f"panda-gym-{self.goals.name}"
 
-    @property
-    def all_goals(self) -> GoalTask:
-        """What relabelling draws goals from: all of the task's, also where it sets a part of them itself."""
-        return GOAL_TASKS[panda_settings.task_name(self.goals)]
-
-    @property
-    def training(self) -> Mapping[str, Any]:
-        return panda_settings.TRAINING[panda_settings.task_name(self.goals)]
-
-    @property
-    def observation_low(self) -> Bounds:
-        """Where coverage looks: no observation is limited to it."""
-        return panda_settings.bounds(self.goals)[0]
-
-    @property
-    def observation_high(self) -> Bounds:
-        return panda_settings.bounds(self.goals)[1]
-
-    @property
-    def action_low(self) -> Vector:
-        return -self.action_high
-
-    @property
-    def action_high(self) -> Vector:
-        return np.ones(panda_settings.action_size(self.goals), np.float32)
-
     def vector(self, count: int, *, autoreset: bool = True, cores: int | None = None) -> PandaGymVector:
-        """Many of them, each simulated in a process of its own, by as many cores at once."""
+        """Many of them, each simulated in a process of its own; at most `cores` of them run at a time."""
         if count < 1:
             raise UserError(f"a vector environment needs at least 1 environment, not {count}")
-        return PandaGymVector(self.goals, Apart(self.goals, count, cores), autoreset=autoreset)
-
-    def succeeded(self, transition: Transition) -> Array:
-        reached = transition.next_observation
-        return self.goals.succeeded(reached["achieved_goal"], reached["desired_goal"])
+        return PandaGymVector(self.goals, ForkedSimulations(self.goals, count, cores), autoreset=autoreset)
 
 
 class PandaGymEnv(gymnasium.Env[Any, Any]):
-    """One of the tasks in this process, as SB3 and other libraries want it.
+    """One of the tasks in this process, with the interface that SB3 and other libraries expect.
 
-    Every step's info holds what `restore` takes to come back to where it began.
+    Every step's info holds what `restore` needs to return to where the step began.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 25}  # noqa: RUF012
@@ -107,33 +69,33 @@ class PandaGymEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         self.goals = GOAL_TASKS[task] if goals == "all" else GOAL_TASKS[task].quadrant
         self.task = PandaGym(self.goals)
-        self.observation_space, self.action_space = spaces(self.goals)
-        self._simulation = Here(self.goals, pictures=render_mode is not None)
+        self.observation_space, self.action_space = self.task.observation_space, self.task.action_space
+        self._simulation = LocalSimulation(self.goals, pictures=render_mode is not None)
         self.engine = PandaGymVector(self.goals, self._simulation, autoreset=False)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Shown, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         super().reset(seed=seed)
-        shown, _ = self.engine.reset(seed=[seed])
-        return _single(shown), {"is_success": False}
+        observation, _ = self.engine.reset(seed=[seed])
+        return _first(observation), {"is_success": False}
 
-    def step(self, action: npt.ArrayLike) -> tuple[Shown, float, bool, bool, dict[str, Any]]:
-        shown, reward, terminated, truncated, infos = self.engine.step(np.asarray(action)[None])
+    def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, infos = self.engine.step(np.asarray(action)[None])
         info = {name: infos[name][0] for name in PandaGym.extras if name in infos}
         info["is_success"] = bool(terminated[0])
-        return _single(shown), float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+        return _first(observation), float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
 
-    def restore(self, observation: Mapping[str, Any], extras: Mapping[str, Any]) -> Shown:
-        """Go back to where a step with this info began, or with another goal; returns what is then seen."""
-        shown = self.engine.restore(
+    def restore(self, observation: Mapping[str, Any], extras: Mapping[str, Any]) -> Observation:
+        """Go back to where a step with this info began, with this observation's goal, and observe."""
+        restored = self.engine.restore(
             {name: np.asarray(values)[None] for name, values in observation.items()},
             {name: np.asarray(values)[None] for name, values in extras.items()},
         )
-        return _single(shown)
+        return _first(restored)
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
-        """0 at the goal and -1 elsewhere, of one or of many; as hindsight asks for it."""
+        """0 at the goal and -1 elsewhere, of one or of each of many; HER calls it."""
         return self.goals.reward(achieved_goal, desired_goal)
 
     def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
@@ -141,15 +103,15 @@ class PandaGymEnv(gymnasium.Env[Any, Any]):
         return self.goals.succeeded(achieved_goal, desired_goal)
 
     def render(self) -> npt.NDArray[np.uint8] | None:
-        """What a camera beside the table sees, and the goal; PyBullet's software draws it."""
+        """A picture by a camera beside the table, with the goal, drawn by PyBullet's software renderer."""
         return None if self.render_mode is None else self._simulation.picture()
 
     def close(self) -> None:
         self.engine.close()
 
 
-def _single(shown: Shown) -> Shown:
-    return {name: values[0] for name, values in shown.items()}
+def _first(observation: Observation) -> Observation:
+    return {name: values[0] for name, values in observation.items()}
 
 
 REFERENCES = tuple(PandaGym(goals) for task in GOAL_TASKS.values() for goals in (task, task.quadrant))

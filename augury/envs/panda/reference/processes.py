@@ -1,7 +1,7 @@
-"""Where an engine's simulations are: in this process, or each in one of its own.
+"""Where an engine's simulations run: one in this process, or each in a process of its own.
 
-Either holds an array of rows (see `row_type`). Who wants something writes it into rows and calls `run`; when
-that returns, the answers stand in the same rows.
+Both hold an array of rows (see `row_type`). The engine writes requests into rows and calls `run`. When that
+returns, the same rows hold the answers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 import augury
 from augury.envs.mujoco.physics import available_cores
-from augury.envs.panda import settings as panda_settings
 from augury.envs.panda.goals import GoalTask
 from augury.envs.panda.reference.simulation import Simulation, row_type
+from augury.envs.panda.settings import task_name
 from augury.errors import UserError
 
 Chosen = npt.NDArray[np.intp]
@@ -39,11 +39,12 @@ for name, path in (("augury", folder), ("augury.envs", f"{folder}/envs")):
 from augury.envs.panda.reference.server import main
 main(task, int(count), int(cores), int(shared))
 """
-"""The server alone: with the rest of the package comes JAX, which must not be in a process that forks."""
+"""Runs the server without importing the rest of the package, since that imports JAX, and a process with JAX
+must not fork."""
 
 
 class Simulations(Protocol):
-    """Rows, and who carries out what they say."""
+    """Rows, and the simulations that carry out their requests."""
 
     rows: npt.NDArray[Any]
 
@@ -54,7 +55,7 @@ class Simulations(Protocol):
 
 
 def require_panda_gym() -> None:
-    """Say what to do where the optional packages are missing."""
+    """Raise an error that says what to install where the optional packages are missing."""
     if any(importlib.util.find_spec(name) is None for name in ("panda_gym", "pybullet")):
         raise UserError(
             "panda-gym and PyBullet are not installed: pip install 'augury[panda-gym]' "
@@ -62,30 +63,30 @@ def require_panda_gym() -> None:
         )
 
 
-class Here:
+class LocalSimulation:
     """A single simulation, in this process."""
 
     def __init__(self, goals: GoalTask, *, pictures: bool = False) -> None:
         require_panda_gym()
         self.rows = np.zeros(1, row_type(goals))
-        self._simulation = Simulation(panda_settings.task_name(goals), pictures=pictures)
+        self._simulation = Simulation(task_name(goals), pictures=pictures)
 
     def run(self, chosen: Chosen) -> None:
-        for place in chosen:
-            self._simulation.carry_out(self.rows[place])
+        for index in chosen:
+            self._simulation.carry_out(self.rows[index])
 
     def picture(self) -> npt.NDArray[np.uint8]:
-        """What a camera sees."""
+        """A picture by panda-gym's camera."""
         return self._simulation.picture()
 
     @property
     def close(self) -> Callable[[], Any]:
-        """Also called when nobody holds it any longer."""
+        """Also called when the simulation is garbage collected."""
         return self._simulation.close
 
 
-class Apart:
-    """Many simulations, each in a process of its own; as many run at once as there are cores."""
+class ForkedSimulations:
+    """Many simulations, each in a process of its own; at most `cores` of them run at a time."""
 
     def __init__(self, goals: GoalTask, count: int, cores: int | None = None) -> None:
         require_panda_gym()
@@ -94,11 +95,11 @@ class Apart:
         kind, cores = row_type(goals), min(available_cores() if cores is None else cores, count)
         file = _memory(count * kind.itemsize)
         self.rows = np.ndarray(count, kind, mmap.mmap(file.fileno(), 0))
-        task, shared = panda_settings.task_name(goals), file.fileno()
+        task, shared = task_name(goals), file.fileno()
         folder = Path(augury.__file__).parent
-        said = [str(part) for part in (folder, task, count, cores, shared, *sys.path)]
+        arguments = [str(part) for part in (folder, task, count, cores, shared, *sys.path)]
         self._server = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, *said],
+            [sys.executable, "-c", _PROGRAM, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(shared,),
@@ -114,12 +115,15 @@ class Apart:
         self._ask(np.array([len(chosen), *chosen], np.int32).tobytes())
 
     def _ask(self, request: bytes) -> None:
-        """Ask and wait. Interrupted meanwhile it ends, since what the rows did could not be known."""
+        """Send a request and wait for its answer.
+
+        If that is interrupted, the server is closed: nobody could know what the rows hold.
+        """
         questions, answers = self._server.stdin, self._server.stdout
         assert questions is not None
         assert answers is not None
         try:
-            with suppress(BrokenPipeError):  # the answer tells the same
+            with suppress(BrokenPipeError):  # then there is no answer either
                 questions.write(request)
                 questions.flush()
             answer = answers.read(1)
@@ -132,7 +136,7 @@ class Apart:
 
 
 def _memory(size: int) -> IO[bytes]:
-    """Memory behind a file that has no name, for other processes to share."""
+    """Shared memory: a file without a name, which other processes can map."""
     if hasattr(os, "memfd_create"):
         file: IO[bytes] = os.fdopen(os.memfd_create("augury"), "wb")
     else:
@@ -142,10 +146,10 @@ def _memory(size: int) -> IO[bytes]:
 
 
 def _hang_up(server: subprocess.Popen[bytes]) -> None:
-    """Which sends all of them home."""
+    """Close the server's pipes, on which it and all simulations exit."""
     for stream in (server.stdin, server.stdout):
         assert stream is not None
-        with suppress(BrokenPipeError):  # it left first
+        with suppress(BrokenPipeError):  # it exited first
             stream.close()
     try:
         server.wait(timeout=10)

@@ -1,13 +1,13 @@
-"""The process in which simulations are born: one is made, and a copy of the process for each row steps it.
+"""The process that makes one simulation and forks a copy of it for each row.
 
-    server   makes a simulation, forks once for each row, and then passes on what the engine asks
-    row      a copy of the server: it carries out what its row says, in memory that all of them share
+    server   makes a simulation, forks once for each row, and then passes on the engine's requests
+    worker   a fork of the server: it carries out the requests in its row, in memory that all processes share
 
-A copy shares what it does not write to, so that a row takes 3 MB and 5 ms; a simulation of its own would take
-41 MB and 50 ms, for which an evaluation of a few hundred episodes has no room. Only so many rows as there are
-cores run at a time.
+A fork shares the memory that it does not write to, so that a worker takes 3 MB and 5 ms. A simulation of its
+own would take 41 MB and 50 ms, too much for an evaluation of a few hundred episodes. At most as many workers
+run at a time as there are cores.
 
-It all ends with the engine: who reads an end of file goes home.
+All processes end with the engine: server and workers exit when they read an end of file.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ DONE = b"."
 
 def main(task: str, count: int, cores: int, shared: int) -> None:
     """Serve `count` rows of a task in the memory behind a file descriptor."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the engine to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # nobody else writes answers
+    os.dup2(2, 1)  # so that nothing else is written among the answers
     rows = np.ndarray(count, row_type(GOAL_TASKS[task]), mmap.mmap(shared, 0))
     simulation = Simulation(task)
     _allow_many_files()
-    gc.freeze()  # what exists by now is not touched again, and stays shared
+    gc.freeze()  # collections must not write to what exists: it stays shared
     channels: list[socket.socket] = []
     try:
-        channels.extend(_born(simulation, row) for row in rows)
+        channels.extend(_forked(simulation, row) for row in rows)
         answers.write(DONE)
         _serve(channels, sys.stdin.buffer, answers, cores)
     except BrokenPipeError:
@@ -54,25 +54,25 @@ def main(task: str, count: int, cores: int, shared: int) -> None:
         _dismiss(channels)
 
 
-def _serve(channels: list[socket.socket], questions: IO[bytes], answers: IO[bytes], cores: int) -> None:
+def _serve(channels: list[socket.socket], requests: IO[bytes], answers: IO[bytes], cores: int) -> None:
     with selectors.DefaultSelector() as selector:
         for channel in channels:
             selector.register(channel, selectors.EVENT_READ)
-        while (chosen := _request(questions)) is not None:
-            _pass_on((channels[place] for place in chosen), selector, cores)
+        while (chosen := _next_request(requests)) is not None:
+            _pass_on((channels[index] for index in chosen), selector, cores)
             answers.write(DONE)
 
 
-def _request(questions: IO[bytes]) -> Any:
-    """Which rows have something to do; none when there will be no more requests."""
-    head = questions.read(4)
+def _next_request(requests: IO[bytes]) -> Any:
+    """The indices of the rows with requests; None when no more requests will come."""
+    head = requests.read(4)
     if len(head) < 4:
         return None
-    return np.frombuffer(questions.read(4 * int.from_bytes(head, sys.byteorder)), np.int32)
+    return np.frombuffer(requests.read(4 * int.from_bytes(head, sys.byteorder)), np.int32)
 
 
 def _pass_on(chosen: Iterable[socket.socket], selector: selectors.BaseSelector, cores: int) -> None:
-    """Wake these rows, a few at a time, and wait until all have done what they were asked."""
+    """Wake these workers, `cores` at a time, and wait until all have finished."""
     waiting, running = deque(chosen), 0
     while waiting or running:
         while waiting and running < cores:
@@ -85,15 +85,15 @@ def _pass_on(chosen: Iterable[socket.socket], selector: selectors.BaseSelector, 
             running -= 1
 
 
-def _born(simulation: Simulation, row: Any) -> socket.socket:
-    """A copy of this process that serves a row, at the other end of the socket."""
+def _forked(simulation: Simulation, row: Any) -> socket.socket:
+    """Fork a worker that serves a row, and return the socket to it."""
     here, there = socket.socketpair()
     if os.fork():
         there.close()
         return here
     status = 1
     try:
-        # The server's ends of all sockets so far: with copies about, nobody would see it leave.
+        # Close the server's ends of all sockets so far. While one is open, its worker sees no end of file.
         os.closerange(3, there.fileno())
         while there.recv(1):
             simulation.carry_out(row)
@@ -106,16 +106,16 @@ def _born(simulation: Simulation, row: Any) -> socket.socket:
 
 
 def _dismiss(channels: list[socket.socket]) -> None:
-    """Let the rows go home, and see them off."""
+    """Let the workers exit, and wait for them."""
     for channel in channels:
         channel.close()
-    with suppress(ChildProcessError):  # when there is none left
+    with suppress(ChildProcessError):  # raised when none is left
         while True:
             os.wait()
 
 
 def _allow_many_files() -> None:
-    """As many as this system lets a process have: a row takes one."""
+    """Raise the limit of open files as far as the system allows: every worker takes one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS names a number that it does not grant
+    with suppress(OSError, ValueError):  # macOS reports a limit that it does not grant
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,19 +1,19 @@
-"""One of panda-gym's tasks in PyBullet, repaired: it starts, says nothing, and forgets.
+"""One of panda-gym's tasks in PyBullet, repaired so that an episode depends on its start and actions alone.
 
 What is repaired in panda-gym 3.0.7:
 
-- Flip starts: its texture is missing from the package (its issue #71), so it is drawn here, or left out.
+- Flip starts. Its texture is missing from the package (its issue #71), so it is drawn here, or left out.
 - Nothing is kept from one episode to the next (#94). PyBullet remembers where bodies touched, and panda-gym
-  lets a new episode begin with that; PyBullet's own `restoreState` does not help. Here the object is first
-  taken far away and PyBullet asked what touches, which forgets.
-- Contacts are solved in a fixed order. PyBullet's own depends on where in memory things lie, so that two
-  simulations part as soon as both fingers touch the table.
-- So what follows depends, to the last bit, on the state that is put in and on the actions since alone.
-- PyBullet greets on the terminal; it no longer does.
+  begins a new episode with that memory; PyBullet's own `restoreState` does not help. Here the object is first
+  moved far away and collisions are detected, which empties the memory.
+- Contacts are solved in a fixed order. PyBullet's own order depends on memory addresses, so that two
+  simulations differ as soon as both fingers touch the table.
+- So motion depends, to the last bit, only on the state that is set and on the actions since.
+- PyBullet prints no greeting on the terminal.
 - Without pictures the arm has no visible shapes. That saves half of the memory, and changes no motion.
 
-PyBullet is not imported before a simulation is made; and nothing of `augury` is that needs JAX, which must
-not be where processes fork (see `panda_gym_server`).
+PyBullet is not imported before a simulation is made. Nothing here imports JAX, because processes with JAX
+must not fork (see `server`).
 """
 
 from __future__ import annotations
@@ -33,39 +33,38 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.panda import settings as panda_settings
+from augury.envs.panda import robot, settings
 from augury.envs.panda.goals import GoalTask
 
 Rows = npt.NDArray[np.float64]
 
 JOINTS = (0, 1, 2, 3, 4, 5, 6, 9, 10)
-"""PyBullet's numbers of the arm's seven joints and the two fingers'."""
-NEUTRAL = (0.0, 0.41, 0.0, -1.85, 0.0, 2.26, 0.79, 0.0, 0.0)
-"""Where panda-gym's arm begins."""
+"""PyBullet's indices of the arm's seven joints and of the two fingers."""
+NEUTRAL = (*robot.NEUTRAL, 0.0, 0.0)
+"""Positions of these joints at the start of an episode."""
 STATE_SIZE = 2 * len(JOINTS) + 13
-"""Positions and velocities of the joints; place, quaternion, velocity and angular velocity of the object."""
-_BASE = (-0.6, 0.0, 0.0)
+"""Joints: positions and velocities; object: position, quaternion, velocity and angular velocity."""
 _AWAY = (10.0, 10.0, 10.0)
 _UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 _GREETINGS = re.compile(rb"(argv\[\d+\]=|pybullet build time:).*\n?")
 
 
-def start_state(place: Rows) -> Rows:
-    """States at the start of an episode, with the object at these places."""
-    states = np.zeros((*place.shape[:-1], STATE_SIZE))
+def start_state(position: Rows) -> Rows:
+    """States at the start of an episode, with the object at these positions."""
+    states = np.zeros((*position.shape[:-1], STATE_SIZE))
     states[..., : len(JOINTS)] = NEUTRAL
-    states[..., 2 * len(JOINTS) : 2 * len(JOINTS) + 3] = place
+    states[..., 2 * len(JOINTS) : 2 * len(JOINTS) + 3] = position
     states[..., 2 * len(JOINTS) + 6] = 1.0
     return states
 
 
 def row_type(goals: GoalTask) -> np.dtype[Any]:
-    """What a simulation is asked, and what it answers."""
-    observation, goal = len(panda_settings.table(goals)), goals.goal_size
+    """The fields of a row: a request to a simulation, and its answer."""
+    observation, goal = len(settings.table(goals)), goals.goal_size
     fields = [
-        ("begins", np.bool_, ()),
+        ("begin", np.bool_, ()),
         ("start", np.float64, (STATE_SIZE,)),
-        ("action", np.float32, (panda_settings.action_size(goals),)),
+        ("action", np.float32, (settings.action_size(goals),)),
         ("desired_goal", np.float32, (goal,)),
         ("state", np.float64, (STATE_SIZE,)),
         ("observation", np.float32, (observation,)),
@@ -77,7 +76,7 @@ def row_type(goals: GoalTask) -> np.dtype[Any]:
 
 
 class Simulation:
-    """One of the tasks, by name. It is told where an episode begins, and steps as panda-gym does."""
+    """One of the tasks, by name. Episodes begin at a given state, and step as panda-gym does."""
 
     def __init__(self, task: str, *, pictures: bool = False) -> None:
         with quiet():
@@ -87,8 +86,8 @@ class Simulation:
             )
             module = importlib.import_module(f"panda_gym.envs.tasks.{task.replace('-', '_')}")
             simulator = _repaired(simulators.PyBullet, pictures)()
-            closed = task not in panda_settings.WITH_GRIPPER
-            arm = _lagging(robots.Panda)(simulator, block_gripper=closed, base_position=np.array(_BASE))
+            closed = task not in settings.WITH_GRIPPER
+            arm = _lagging(robots.Panda)(simulator, block_gripper=closed, base_position=np.array(robot.BASE))
             own = getattr(module, task.title().replace("-", ""))(simulator)
             self.env = core.RobotTaskEnv(arm, own)
         self.close = weakref.finalize(self, simulator.close)
@@ -97,18 +96,18 @@ class Simulation:
         self._arm, self._object = (self.env.sim._bodies_idx[name] for name in ("panda", "object"))
 
     def carry_out(self, row: Any) -> None:
-        """Begin or step, as the row says, and write down in it what came of that."""
+        """Begin an episode or make a step, as the row requests, and write the results into the row."""
         self.env.task.goal = row["desired_goal"].astype(np.float64)
-        if row["begins"]:
+        if row["begin"]:
             self._begin(row["start"])
-            shown = self.env._get_obs()
+            observed = self.env._get_obs()
         else:
-            shown, row["reward"], row["success"], _, _ = self.env.step(row["action"])
-        row["observation"], row["achieved_goal"] = shown["observation"], shown["achieved_goal"]
+            observed, row["reward"], row["success"], _, _ = self.env.step(row["action"])
+        row["observation"], row["achieved_goal"] = observed["observation"], observed["achieved_goal"]
         row["state"] = self._state()
 
     def picture(self) -> npt.NDArray[np.uint8]:
-        """What a camera beside the table sees, and the goal."""
+        """A picture by a camera beside the table, with the goal."""
         task = self.env.task
         if len(task.goal) == 4:
             above = (0.0, 0.0, 1.5 * task.object_size)
@@ -120,18 +119,18 @@ class Simulation:
 
     def _begin(self, state: Rows) -> None:
         self.env.robot.set_joint_neutral()
-        self.env.robot.seen_at = None
+        self.env.robot.reported_position = None
         self._client.resetBasePositionAndOrientation(self._object, _AWAY, _UPRIGHT)
         self._client.performCollisionDetection()
         joints = len(JOINTS)
-        angles, speeds, place, quaternion, velocity, angular = np.split(
+        angles, speeds, position, quaternion, velocity, angular = np.split(
             state, np.cumsum([joints, joints, 3, 4, 3])
         )
         if speeds.any():
             self._put_joints(angles - speeds * self.env.sim.timestep, speeds)
-            self.env.robot.seen_at = self.env.robot.get_ee_position()
+            self.env.robot.reported_position = self.env.robot.get_ee_position()
         self._put_joints(angles, speeds)
-        self._client.resetBasePositionAndOrientation(self._object, place, quaternion)
+        self._client.resetBasePositionAndOrientation(self._object, position, quaternion)
         self._client.resetBaseVelocity(self._object, velocity, angular)
 
     def _put_joints(self, angles: Rows, speeds: Rows) -> None:
@@ -146,27 +145,30 @@ class Simulation:
 
 
 def _lagging(base: Any) -> Any:
-    """panda-gym's arm, which after it was moved by hand looks a moment back, as it does at other times.
+    """panda-gym's arm, whose hand's position is one simulator step old, also after joints were set.
 
-    Actions count from where the hand is, and PyBullet says where it was one simulator step before.
+    Displacements start from the position that PyBullet reports, which is usually one step old. Right after
+    joints are set it would be the present one.
     """
 
     class Lagging(base):  # type: ignore[misc]
-        seen_at: Rows | None = None
+        reported_position: Rows | None = None
 
         def get_ee_position(self) -> Rows:
-            position: Rows = super().get_ee_position() if self.seen_at is None else self.seen_at
+            position: Rows = (
+                super().get_ee_position() if self.reported_position is None else self.reported_position
+            )
             return position
 
         def set_action(self, action: Any) -> None:
             super().set_action(action)
-            self.seen_at = None
+            self.reported_position = None
 
     return Lagging
 
 
 def _repaired(base: Any, pictures: bool) -> Any:
-    """panda-gym's simulator, with a texture of our own and with visible shapes only where they are seen."""
+    """panda-gym's simulator with our texture, and with visible shapes only where pictures are taken."""
 
     class Repaired(base):  # type: ignore[misc]
         def create_box(self, body_name: str, *args: Any, texture: str | None = None, **options: Any) -> None:
@@ -198,14 +200,14 @@ def _faces(path: Path) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep PyBullet's greetings off the terminal; what else is written meanwhile, by anyone, comes after.
+    """Keep PyBullet's greetings off the terminal. Whatever else is written meanwhile is written afterwards.
 
-    C writes them, so they are caught where Python's streams end, at the process's own.
+    C code prints them, so they are caught at the process's file descriptors, not at Python's streams.
     """
     ends = (1, 2)
     try:
         kept = [os.dup(end) for end in ends]
-    except OSError:  # there is no terminal, nor anything in its place
+    except OSError:  # there is no output at all
         yield
         return
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -226,9 +228,9 @@ def quiet() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Let go of what Python and C hold back."""
+    """Write out what Python and C have buffered."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # None, gone or closed
+        with suppress(AttributeError, OSError, ValueError):  # None, detached or closed
             stream.flush()
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).fflush(None)

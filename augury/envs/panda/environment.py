@@ -1,0 +1,91 @@
+"""What the Panda environments have in common for the trainer, whichever simulator runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Dict
+
+from augury.envs.base import Measure, RunsIn
+from augury.envs.panda import settings
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask, RotationTask
+from augury.envs.panda.settings import Bounds
+from augury.transition import Array, Transition
+
+SPACE_LIMIT = 10.0
+"""panda-gym declares that no observation goes beyond ±10."""
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class PandaEnvironment:
+    """A task by its goals: spaces, bounds, training settings, success."""
+
+    goals: GoalTask
+
+    horizon: ClassVar[int] = settings.HORIZON
+    runs_in: ClassVar[RunsIn] = "host"
+    measure: ClassVar[Measure] = "success"
+
+    @property
+    def all_goals(self) -> GoalTask:
+        """The goals that relabelling draws from: all of the task's, also where it sets only a part itself."""
+        return GOAL_TASKS[settings.task_name(self.goals)]
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        return settings.TRAINING[settings.task_name(self.goals)]
+
+    def succeeded(self, transition: Transition) -> Array:
+        """Whether transitions reach the goal that they desire."""
+        after = transition.next_observation
+        return self.goals.succeeded(after["achieved_goal"], after["desired_goal"])
+
+    @property
+    def observation_space(self) -> Dict:
+        sizes = {"observation": len(settings.table(self.goals))}
+        sizes |= {"achieved_goal": self.goals.goal_size, "desired_goal": self.goals.goal_size}
+        return Dict(
+            {name: Box(-SPACE_LIMIT, SPACE_LIMIT, (size,), np.float32) for name, size in sizes.items()}
+        )
+
+    @property
+    def action_space(self) -> Box:
+        return Box(self.action_low, self.action_high)
+
+    @property
+    def action_low(self) -> Vector:
+        return -self.action_high
+
+    @property
+    def action_high(self) -> Vector:
+        return np.ones(settings.action_size(self.goals), np.float32)
+
+    @property
+    def observation_low(self) -> Bounds:
+        """Lower bound for measuring coverage; observations may go beyond it."""
+        return self._bounds[0]
+
+    @property
+    def observation_high(self) -> Bounds:
+        return self._bounds[1]
+
+    @cached_property
+    def _bounds(self) -> tuple[Bounds, Bounds]:
+        return settings.bounds(self.goals)
+
+    @property
+    def _rotates(self) -> bool:
+        """Whether goals are orientations."""
+        return isinstance(self.goals, RotationTask)
+
+    @property
+    def _grips(self) -> bool:
+        """Whether the fingers move."""
+        return settings.task_name(self.goals) in settings.WITH_GRIPPER
