@@ -6,7 +6,7 @@ PIP_OPTIONS := --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALL := $(BIN)/pip install $(PIP_OPTIONS)
 DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
-.PHONY: reproduce test clean
+.PHONY: reproduce test docs clean
 
 reproduce: $(VENV)/.installed ## Figures 1 and 11 of the paper at a laptop's size: a page with curves and verdicts
 	$(BIN)/augury study run studies/paper/figure-1.toml studies/paper/figure-11.toml --quick --out runs/reproduce
@@ -18,6 +18,9 @@ test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest --numprocesses 2 --dist loadfile # a program is compiled by one worker, and found by the tests after
 
+docs: $(VENV)/.installed-for-docs ## The site, into build/docs: a broken link or an undocumented public name fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
@@ -26,11 +29,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
 	touch $@
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt | $(BIN)/pip
-	$(INSTALL) --editable .[dev,panda-gym,ray,sb3]
+	$(INSTALL) --editable .[dev,docs,panda-gym,ray,sb3]
 	rm -rf $(VENV)/sb3 && mkdir $(VENV)/sb3 # SB3's own tests, which only its source distribution has
 	$(DOWNLOAD) --no-deps --no-binary stable-baselines3 --dest $(VENV)/sb3 stable-baselines3
 	tar --extract --gzip --strip-components 1 --directory $(VENV)/sb3 --file $(VENV)/sb3/*.tar.gz
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-for-docs: pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) --editable .[docs]
+	touch $@
 
 clean:
 	rm -rf $(VENV) build *.egg-info runs/reproduce
