@@ -46,23 +46,30 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_env(env: Any, config: Any, **_: Any) -> Any:
-    """Warn of public names that the API reference leaves out."""
-    autorefs = config.plugins["autorefs"]
-    for name in public_names(config.extra["public"]):
+    """Warn of public names that have no docstring, or no place in the API reference."""
+    listed = config.plugins["autorefs"].get_item_url
+    for name, found in public_names(config.extra["public"]):
+        if not found.has_docstring:
+            log.warning("%s is public, but it has no docstring", name)
         try:
-            autorefs.get_item_url(name)
+            listed(found.path)
         except KeyError:
-            log.warning("%s is public, but the API reference lacks it or it has no docstring", name)
+            log.warning("%s is public, but the API reference does not list it", name)
     return env
 
 
-def public_names(packages: list[str]) -> Iterator[str]:
-    """Every name in the `__all__` of these packages, without importing them."""
+def public_names(packages: list[str]) -> Iterator[tuple[str, griffe.Object]]:
+    """Every name in the `__all__` of these packages, and what it is, without importing them."""
     root = griffe.load("augury", search_paths=[str(ROOT)], resolve_aliases=True)
     for package in packages:
         module = root if package == "augury" else root[package.removeprefix("augury.")]
-        for name in module.exports or ():
-            yield f"{package}.{name}"
+        for name in map(str, module.exports or ()):
+            if name.startswith("__"):
+                continue
+            found = module[name]
+            if found.is_module and name in found.members:  # a function in a module of the same name
+                found = found[name]
+            yield f"{package}.{name}", found
 
 
 def _outside(markdown: str, uri: str) -> Iterator[str]:
