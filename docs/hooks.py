@@ -1,7 +1,7 @@
 """What the site adds to MkDocs.
 
-A page may link to a file anywhere in the repository, with the relative path that works on a code host too: the
-file becomes part of the site. And every public name must stand in the API reference, with a docstring.
+A page may link to a file anywhere in the repository, with the relative path that works on a code host too.
+The file becomes part of the site. Every public name must stand in the API reference, with a docstring.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Point links that leave docs/ to where the site serves their files. Those of missing files stay broken."""
+    """Point links that leave docs/ to where the site serves their files; broken ones stay broken."""
     uri = page.file.src_uri
 
     def moved(link: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ from augury.agents.sac import SAC
 from augury.agents.td3 import TD3
 
 ALGORITHMS = {"ddpg": DDPG, "td3": TD3, "sac": SAC}
+"""Algorithms by name."""
 
 __all__ = [
     "ALGORITHMS",

@@ -14,7 +14,9 @@ from augury.replay import Batch
 from augury.transition import Array, Key, Observation
 
 Parameters = Any
-Learner = Any  # an algorithm's whole state: parameters, targets, optimisers; its `actor` is what acts
+"""The parameters of networks: any pytree of arrays."""
+Learner = Any
+"""An algorithm's whole state: parameters, targets, optimisers. Its `actor` is what acts."""
 
 
 class Hyperparameters(NamedTuple):

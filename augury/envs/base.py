@@ -115,6 +115,7 @@ class StepsOnHost(Environment, Protocol):
 
 
 AnyEnvironment = StepsInJax | StepsOnHost
+"""An environment that can be trained on."""
 
 
 class _Defaults:
