@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from augury.agents import Parameters
 from augury.fleet.arm import Arm
@@ -144,9 +144,9 @@ def spread(function: Callable[..., Any], mesh: Mesh, own: int, common: int = 0, 
     """Compile a function of agents for a mesh: `own` arguments are dealt out, `common` ones go to all."""
     split, shared = PartitionSpec(AGENTS), PartitionSpec()
     specs = (split,) * own + (shared,) * common
-    return jax.jit(
-        jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False), **options
-    )
+    mapped = jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)
+    # Empty arrays would come out as if not dealt out, unlike those of a checkpoint: a second compilation.
+    return jax.jit(mapped, out_shardings=NamedSharding(mesh, split), **options)
 
 
 def is_cpu(mesh: Mesh) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from augury.augmentations import augmentation, choose, compose, from_numpy, sometimes
 from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
-from augury.fleet import Arm, train, train_fleet
+from augury.fleet import Arm, checkpoint, train, train_fleet
 from augury.fleet.fleet import Fleet, fleets_of
 from augury.replay import Replay
 
@@ -115,6 +115,19 @@ def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike(
     outcome = jax.tree.map(np.asarray, agents.learner)
     assert_same(outcome, learned(arm))
     assert fleet.traces == 1
+
+
+@pytest.mark.parametrize("arm", [TRANSLATE, replace(TRANSLATE, storage="eager")])
+def test_a_restored_fleet_goes_on_with_the_program_that_is_compiled(arm, tmp_path, caplog):
+    arm, path = arm.resolved(), tmp_path / checkpoint.NAME
+    fleet = Fleet([arm])
+    agents = fleet.advance(fleet.init(), 0, 2)
+    checkpoint.save(path, checkpoint.Checkpoint(agents, 2, {}, 0.0), fleet, [arm.described()])
+    with jax.log_compiles():
+        restored = checkpoint.load(path, fleet, [arm.described()]).agents
+        caplog.clear()
+        fleet.advance(fleet.advance(restored, 2, 1), 3, 1)
+    assert "Compiling" not in caplog.text
 
 
 def test_evaluating_more_often_does_not_change_training():
