@@ -49,17 +49,17 @@ def chase(observation, rng):
 
 
 def played(env, seed, steps=50):
-    """Everything that an episode shows."""
+    """Everything observed in an episode."""
     rng = np.random.default_rng(seed)
     observation, _ = env.reset(seed=seed)
-    shown = [np.concatenate([observation[key] for key in sorted(observation)])]
+    observed = [np.concatenate([observation[key] for key in sorted(observation)])]
     for _ in range(steps):
         observation, reward, terminated, truncated, info = env.step(chase(observation, rng))
         seen = [observation[key] for key in sorted(observation)]
-        shown.append(np.concatenate([*seen, [reward, terminated, truncated], info["state"]]))
+        observed.append(np.concatenate([*seen, [reward, terminated, truncated], info["state"]]))
         if terminated or truncated:
             break
-    return shown
+    return observed
 
 
 def disturb(env, rng):
@@ -90,13 +90,13 @@ def test_later_episodes_follow_from_the_seed_and_their_number(task, made):
     def starts(steps):
         env = made(PandaGymEnv(task))
         env.reset(seed=5)
-        shown = []
+        observed = []
         for _ in range(3):
             for _ in range(steps):
                 env.step(np.ones(env.action_space.shape))
             observation, _ = env.reset()
-            shown.append(np.concatenate(list(observation.values())))
-        return np.array(shown)
+            observed.append(np.concatenate(list(observation.values())))
+        return np.array(observed)
 
     one, other = starts(0), starts(3)
     np.testing.assert_array_equal(one, other)
@@ -186,7 +186,7 @@ def test_a_part_of_the_goals_can_be_set(made):
 
 @tasks
 def test_relabelled_rewards_and_ends_are_the_simulators(task, made):
-    """The same action from the same place, with another goal: it moves the same, and reward and end agree."""
+    """The same action from the same state, with another goal: it moves the same, and reward and end agree."""
     env, again = made(PandaGymEnv(task)), made(PandaGymEnv(task))
     goals, rng = env.goals, np.random.default_rng(3)
     observation, _ = env.reset(seed=0)
@@ -220,15 +220,15 @@ def test_what_is_restored_out_of_order_is_played_again(made):
         following, _, _, _, info = env.step(action)
         taken.append((observation, action, following, info))
         observation = following
-    for place in (19, 3, 12, 0):
-        observation, action, following, info = taken[place]
+    for index in (19, 3, 12, 0):
+        observation, action, following, info = taken[index]
         env.restore(observation, info)
         np.testing.assert_array_equal(env.step(action)[0]["observation"], following["observation"])
 
 
 @tasks
 def test_a_state_alone_restores_nearly(task, made):
-    """The arm moves exactly as it did where it touches nothing; what is touched strays."""
+    """The arm moves exactly as it did where it touches nothing; steps with contacts differ."""
     env, again, rng = made(PandaGymEnv(task)), made(PandaGymEnv(task)), np.random.default_rng(0)
     observation, _ = env.reset(seed=0)
     off = []
@@ -336,10 +336,10 @@ def test_a_saved_engine_goes_on_in_the_middle_of_an_episode(autoreset, made):
     other.step(following[0])
     for who in (other, engine):
         who.load_state(state)
-        for action, (shown, *outcome, infos) in zip(following, expected, strict=True):
+        for action, (observed, *outcome, infos) in zip(following, expected, strict=True):
             again, *answer, info = who.step(action)
-            for key in shown:
-                np.testing.assert_array_equal(again[key], shown[key])
+            for key in observed:
+                np.testing.assert_array_equal(again[key], observed[key])
             np.testing.assert_array_equal(answer, outcome)
             assert info.keys() == infos.keys()
             for key in ("state", "history"):

@@ -51,9 +51,9 @@ def reference():
 
 def put_like(engine, state):
     """Put MuJoCo where PyBullet was: its quaternions end with w, its angular velocities are the world's."""
-    joints, speeds, place, turn, velocity, spin = np.split(state, [9, 18, 21, 25, 28], 1)
-    body_spin = rotated(turn * (-1, -1, -1, 1), spin)
-    qpos = np.concatenate([joints, place, turn[:, [3, 0, 1, 2]]], 1)
+    joints, speeds, position, orientation, velocity, spin = np.split(state, [9, 18, 21, 25, 28], 1)
+    body_spin = rotated(orientation * (-1, -1, -1, 1), spin)
+    qpos = np.concatenate([joints, position, orientation[:, [3, 0, 1, 2]]], 1)
     qvel = np.concatenate([speeds, velocity, body_spin], 1)
     engine.put(*Start(qpos, qvel, engine.moment.goal))
 
@@ -96,17 +96,17 @@ def test_joint_targets_fall_short_as_pybullets_do():
     )
     generator = np.random.default_rng(0)
     angles = np.array(NEUTRAL) + generator.normal(0, 0.04, (100, 7))
-    places = hand_position(angles) + generator.uniform(-0.05, 0.05, (100, 3))
+    positions = hand_position(angles) + generator.uniform(-0.05, 0.05, (100, 3))
     theirs = []
-    for row, place in zip(angles, places, strict=True):
+    for row, place in zip(angles, positions, strict=True):
         for joint, angle in enumerate(row):
             pybullet.resetJointState(robot, joint, angle)
         theirs.append(pybullet.calculateInverseKinematics(robot, 11, place, (1, 0, 0, 0))[:7])
     pybullet.disconnect(client)
     apart = np.linalg.norm(
-        hand_position(joint_targets(angles, places)[0]) - hand_position(np.array(theirs)), axis=1
+        hand_position(joint_targets(angles, positions)[0]) - hand_position(np.array(theirs)), axis=1
     )
-    short = np.linalg.norm(hand_position(np.array(theirs)) - places, axis=1)
+    short = np.linalg.norm(hand_position(np.array(theirs)) - positions, axis=1)
     assert np.median(apart) < 0.5e-3
     assert np.median(short) > 4 * np.median(apart)
 
@@ -114,10 +114,10 @@ def test_joint_targets_fall_short_as_pybullets_do():
 def test_targets_do_not_depend_on_the_rows_beside():
     generator = np.random.default_rng(0)
     angles = np.array(NEUTRAL) + generator.normal(0, 0.2, (40, 7))
-    places = hand_position(angles) + generator.uniform(-0.05, 0.05, (40, 3))
-    together = joint_targets(angles, places)
+    positions = hand_position(angles) + generator.uniform(-0.05, 0.05, (40, 3))
+    together = joint_targets(angles, positions)
     for count in (1, 15, 17):
-        for few, many in zip(joint_targets(angles[:count], places[:count]), together, strict=True):
+        for few, many in zip(joint_targets(angles[:count], positions[:count]), together, strict=True):
             assert np.array_equal(few, many[:count])
 
 
@@ -184,11 +184,11 @@ def test_spaces_are_panda_gyms(task):
 
 def test_euler_angles_are_pybullets():
     pybullet = pytest.importorskip("pybullet")
-    turns = np.random.default_rng(0).normal(size=(200, 4))
-    turns[:3] = [(0, 0.5**0.5, 0, 0.5**0.5), (0, -(0.5**0.5), 0, 0.5**0.5), (0, 0, 0, 1)]
-    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
-    theirs = np.array([pybullet.getEulerFromQuaternion(turn) for turn in turns])
-    around = (euler_angles(turns) - theirs + np.pi) % (2 * np.pi) - np.pi
+    quaternions = np.random.default_rng(0).normal(size=(200, 4))
+    quaternions[:3] = [(0, 0.5**0.5, 0, 0.5**0.5), (0, -(0.5**0.5), 0, 0.5**0.5), (0, 0, 0, 1)]
+    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+    theirs = np.array([pybullet.getEulerFromQuaternion(one) for one in quaternions])
+    around = (euler_angles(quaternions) - theirs + np.pi) % (2 * np.pi) - np.pi
     assert np.abs(around).max() < 1e-6
 
 
