@@ -15,9 +15,9 @@ import jax.numpy as jnp
 
 from augury.agents import TD3, Hyperparameters
 from augury.agents.deterministic import DeterministicLearner
-from augury.fleet import Arm, use_all_cores
+from augury.fleet import Arm, resolved, use_all_cores
 from augury.fleet.devices import mesh_for
-from augury.fleet.fleet import Fleet, compiled
+from augury.fleet.jax_trainer import JaxTrainer, compiled
 from augury.fleet.program.base import Program
 from augury.replay import Batch
 from augury.transition import Array
@@ -36,7 +36,7 @@ class Reads(TD3):
         return learner._replace(actor=jax.tree.map(lambda leaf: leaf + 1e-20 * total, learner.actor))
 
 
-def milliseconds(fleet: Fleet, program: Program) -> float:
+def milliseconds(fleet: JaxTrainer, program: Program) -> float:
     """One agent's round on one core, the best of three."""
     mesh = mesh_for(AGENTS)
     functions = compiled(program, mesh)
@@ -76,8 +76,8 @@ def update_flops(rows: int, width: int = 64) -> float:
 
 def main() -> None:
     use_all_cores()
-    arm = Arm(augmentation="goal2d/translate", agents=AGENTS, random_steps=0).resolved()
-    fleet = Fleet([arm])
+    arm = resolved(Arm(augmentation="goal2d/translate", agents=AGENTS, random_steps=0))
+    fleet = JaxTrainer([arm])
     program = fleet.program
     whole = milliseconds(fleet, program)
     collecting = milliseconds(fleet, replace(program, random_steps=10**9))

@@ -15,8 +15,8 @@ import jax
 import numpy as np
 import tyro
 
-from augury.fleet import Arm, use_all_cores
-from augury.fleet.halves import fleet_for
+from augury.fleet import Arm, resolved, use_all_cores
+from augury.fleet.trainers import trainer_for
 
 SECONDS = 8.0
 
@@ -41,34 +41,38 @@ def main(
 
 def measure(environment: str, agents: int, environments: int) -> list[tuple[float, int]]:
     """Speeds of the fleet, of its simulation alone and of its updates alone."""
-    arm = Arm(
-        environment=environment,
-        augmentation="panda/translate-goal",
-        agents=agents,
-        environments=environments,
-        steps=200_000,
-        random_steps=1_000,
-    ).resolved()
-    fleet: Any = fleet_for([arm])
+    arm = resolved(
+        Arm(
+            environment=environment,
+            augmentation="panda/translate-goal",
+            agents=agents,
+            environments=environments,
+            steps=200_000,
+            random_steps=1_000,
+        )
+    )
+    fleet: Any = trainer_for([arm])
+    halves = getattr(fleet, "halves", [fleet])
+    program = halves[0].program
     learner = fleet.init()
-    first = fleet.program.first_update_round
+    first = fleet.first_update_round
     learner = fleet.advance(learner, 0, first + 20)
     rounds, done, began = max(1, 400 // environments), 0, time.monotonic()
     while time.monotonic() - began < SECONDS:
         learner = fleet.advance(learner, first + 20 + done, rounds)
         done += rounds
     jax.block_until_ready(jax.tree.leaves(learner))
-    steps = fleet.program.collect * environments * agents
+    steps = program.collect * environments * agents
     speed = steps * done / (time.monotonic() - began)
-    simulated = simulation_speed(fleet, agents * environments)
-    learned = learning_speed(fleet, learner, steps)
+    simulated = simulation_speed(halves, agents * environments)
+    learned = learning_speed(halves, learner, steps)
     fleet.close()
     return [(speed, 10), (simulated, 12), (learned, 10)]
 
 
-def simulation_speed(fleet: Any, rows: int) -> float:
+def simulation_speed(halves: Any, rows: int) -> float:
     """Environment steps a second, in the engines as the fleet has them."""
-    engines = [part._training for part in getattr(fleet, "parts", [fleet])]
+    engines = [half._training for half in halves]
     shape = engines[0].action_space.shape
     actions = np.random.default_rng(0).uniform(-1, 1, (20, *shape))
     began, done = time.monotonic(), 0
@@ -79,20 +83,19 @@ def simulation_speed(fleet: Any, rows: int) -> float:
     return rows * done / (time.monotonic() - began)
 
 
-def learning_speed(fleet: Any, agents: Any, steps: int) -> float:
+def learning_speed(halves: Any, agents: Any, steps: int) -> float:
     """Steps a second whose updates the devices can make, with nothing else to do."""
-    parts = fleet.parts if hasattr(fleet, "parts") else [fleet]
-    owned = list(fleet.split(agents)) if hasattr(fleet, "split") else [agents]
-    owned = [own._replace(environment=None) for own in owned]
-    width = fleet.program.collect * fleet.program.replay.layout.width + fleet.program.observations.width
-    pages = [part._sheet(width) for part in parts]
+    owned = [own._replace(environment=None) for own in (agents if len(halves) > 1 else [agents])]
+    program = halves[0].program
+    width = program.collect * program.replay.layout.width + program.observations.width
+    pages = [half._sheet(width) for half in halves]
     for page in pages:
         page.rows[:] = 0
     began, done = time.monotonic(), 0
     while time.monotonic() - began < SECONDS / 4:
-        for place, part in enumerate(parts):
-            owned[place], _ = part._compiled.round(
-                owned[place], part.settings, pages[place].ready(), np.int32(2_000 + done)
+        for place, half in enumerate(halves):
+            owned[place], _ = half.compiled.round(
+                owned[place], half.settings, pages[place].ready(), np.int32(2_000 + done)
             )
         jax.block_until_ready(owned)
         done += 1

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from augury.fleet import Arm, Interrupted, train_fleet, use_all_cores
-from augury.fleet.fleet import fleets_of
+from augury.fleet import Arm, Interrupted, resolved, train_fleet, use_all_cores
+from augury.fleet.building import fleets_of
 from augury.fleet.training import Progress
 from augury.runs import results
 
@@ -51,7 +51,7 @@ def main(
     shared |= {} if steps is None else {"steps": steps}
     if as_ratio_figures:
         shared |= {"random_action_probability": 0.0, "collect": 1, "updates": 1}
-    resolved = [Arm(environment=environment, **shared, **own).resolved() for own in asked]
+    resolved = [resolved(Arm(environment=environment, **shared, **own)) for own in asked]
     out.mkdir(parents=True, exist_ok=True)
     for number, places in enumerate(fleets_of(resolved)):
         fleet = [resolved[place] for place in places]

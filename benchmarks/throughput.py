@@ -30,22 +30,24 @@ def measure_fleet(
     """Agent-steps per second of a fleet in this process."""
     import jax
 
-    from augury.fleet import Arm
-    from augury.fleet.fleet import Fleet
+    from augury.fleet import Arm, resolved
+    from augury.fleet.jax_trainer import JaxTrainer
 
-    arm = Arm(
-        augmentation="goal2d/translate",
-        ratio=ratio,
-        agents=agents,
-        batch_size=BATCH,
-        random_steps=0,
-        buffer_size=buffer_size,
-        steps=buffer_size,
-        collect=COLLECT,
-        updates=UPDATES,
-        hidden=HIDDEN,
-    ).resolved()
-    fleet = Fleet([arm])
+    arm = resolved(
+        Arm(
+            augmentation="goal2d/translate",
+            ratio=ratio,
+            agents=agents,
+            batch_size=BATCH,
+            random_steps=0,
+            buffer_size=buffer_size,
+            steps=buffer_size,
+            collect=COLLECT,
+            updates=UPDATES,
+            hidden=HIDDEN,
+        )
+    )
+    fleet = JaxTrainer([arm])
     state = jax.block_until_ready(fleet.init())
     start = time.perf_counter()
     state = fleet.advance(state, 0, 1)

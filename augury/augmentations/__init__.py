@@ -1,7 +1,7 @@
 """What to do to a transition."""
 
 from augury.augmentations.base import Augmentation, augmentation, choose, compose, from_numpy, sometimes
-from augury.augmentations.catalogue import CATALOGUE, make, parse, register
+from augury.augmentations.catalogue import CATALOGUE, make, parse, reference, register
 from augury.augmentations.goals import hindsight
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "hindsight",
     "make",
     "parse",
+    "reference",
     "register",
     "sometimes",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from augury.augmentations.goals import LATER_GOALS
 from augury.envs.mujoco.locomotion import TASKS
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask
 from augury.errors import UserError
-from augury.references import is_reference, load
+from augury.references import describe, is_reference, load, reference_to
 from augury.registry import Registry, origin_of
 
 
@@ -172,6 +173,18 @@ def make(source: Any, environment: Any = None, **parameters: Any) -> Augmentatio
     if environment is None:
         raise UserError(f"{entry.name} needs to know its task: make('{source}', 'panda-push')")
     return entry.make(task=envs.make(environment).all_goals, **given)  # type: ignore[union-attr]
+
+
+def reference(source: Any) -> str:
+    """A text that is the same in every process; `make` takes it if the augmentation can be imported."""
+    home = reference_to(type(source))
+    if not is_dataclass(source) or home is None or reference_to(source) is not None:
+        return describe(source)
+    values = {one.name: getattr(source, one.name) for one in fields(source)}
+    if not all(isinstance(value, float | int) for value in values.values()):
+        return describe(source)
+    written = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return f"{home}({written})" if written else home
 
 
 def parse(text: str) -> tuple[Entry, dict[str, Any]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,30 +12,30 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from augury import report
+from augury import augmentations, envs, report
 from augury.cli.output import check_seconds, console, say
 from augury.cli.runs import print_table
+from augury.cli.settings import Settings
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, checkpoint, load_policies, train_fleet
+from augury.fleet import Arm, Interrupted, load_policies, resolved, train_fleet
 from augury.fleet.progress import Display
-from augury.runs import results
+from augury.runs import checkpoints, results
 from augury.runs.files import LOCK, PARTIAL, claimed, slug
 
 
-@dataclass(frozen=True, kw_only=True)
-class Train(Arm):
+@dataclass(frozen=True)
+class Train:
     """Train a fleet of agents, with or without augmentation.
 
-    The defaults shown are Goal2D's. Locomotion and manipulation have their own, the paper's; run.json says
-    what was used.
+    What is not given is as the environment has it: locomotion and manipulation have the paper's settings.
+    run.json says what was used.
 
     Example: augury train goal2d --augmentation goal2d/translate --ratio 4 --agents 20 --out runs/translate
     """
 
-    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = field()
-    """Where the agents collect experience (see `augury list`)."""
-    augmentation: str | None = None
-    """Name of an augmentation, parameters in brackets: 'goal2d/translate-proximal(0.1)'."""
+    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    """Where the agents collect experience: a name (see `augury list`), or a module:name."""
+    settings: Annotated[Settings, tyro.conf.arg(name="")]
     out: Path | None = None
     """Folder for the results; by default one named after the arm, in runs/."""
     resume: bool = False
@@ -44,10 +45,10 @@ class Train(Arm):
 
     def run(self) -> None:
         check_seconds(self.checkpoint_every)
-        arm = Arm(**{field.name: getattr(self, field.name) for field in fields(Arm)}).resolved()
+        arm = resolved(Arm(environment=self.environment, **self.settings))
         folder = self.out or Path("runs") / _slug(arm)
         with claimed(folder):
-            path = folder / checkpoint.NAME
+            path = folder / checkpoints.NAME
             if _is_finished(folder, self.resume, arm.described()):
                 path.unlink(missing_ok=True)
                 print(f"{folder} is finished already: nothing to do")
@@ -116,7 +117,7 @@ def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
     if not resume:
         raise UserError(f"{folder} exists already: choose another --out, or go on with --resume")
     record = results.read_run(folder)
-    checkpoint.refuse_other_run(folder, [record["asked"]], [asked])
+    checkpoints.refuse_other_run(folder, [record["asked"]], [asked])
     return record.get("finished") is not None
 
 
@@ -128,9 +129,10 @@ def _rounded(success: float, returns: float) -> dict[str, float | None]:
 
 def _slug(arm: Arm) -> str:
     """A folder name that tells what arms mostly differ in."""
-    parts = [arm.environment, arm.algorithm]
+    parts = [envs.make(arm.environment).name, arm.algorithm]
     if arm.augmentation is not None:
-        parts += [str(arm.augmentation).split("/")[-1], f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]
+        name = re.split("[/:]", augmentations.reference(arm.augmentation))[-1]
+        parts += [name, f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]
     if arm.policy_data > 1:
         parts.append(f"x{arm.policy_data:.3g}")
     if arm.environments > 1:

@@ -1,8 +1,9 @@
 """Many agents trained at once."""
 
 from augury.fleet.arm import Arm
+from augury.fleet.checks import resolved
 from augury.fleet.devices import use_all_cores
-from augury.fleet.policies import Played, Policies, load_policies
+from augury.fleet.evaluation import Played, Policies, load_policies
 from augury.fleet.training import Interrupted, Progress, train, train_fleet
 from augury.runs.results import Result
 
@@ -14,6 +15,7 @@ __all__ = [
     "Progress",
     "Result",
     "load_policies",
+    "resolved",
     "train",
     "train_fleet",
     "use_all_cores",

@@ -1,45 +1,45 @@
-"""Defaults that an environment may have others for.
-
-Such a default is a number (a string, a tuple) like any other, to be shown and computed with. But it is of a
-type of its own, so that it is told apart from an equal value that somebody gave.
-"""
+"""What an arm's settings are where nobody gave them: the environment's own, else the paper's for Goal2D."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from functools import lru_cache
-from typing import Any, TypeVar
-
-Value = TypeVar("Value")
-Settings = TypeVar("Settings", bound=Any)
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 
-class Unsaid:
-    """Nobody gave this value."""
+class Unset:
+    """The value of a setting that was not given."""
 
-    plain: Callable[[Any], Any]
-    """The type of an equal value that is given."""
+    def __repr__(self) -> str:
+        return "UNSET"
 
-    def __reduce__(self) -> Any:
-        return unless_said, (self.plain(self),)
-
-
-def unless_said(value: Value) -> Value:
-    """The value, as a default that an environment may replace."""
-    unsaid: Any = _unsaid(type(value))  # type: ignore[arg-type]
-    return unsaid(value)
+    def __reduce__(self) -> str:
+        return "UNSET"  # there is one, also after pickling
 
 
-def with_own_defaults(settings: Settings, own: Mapping[str, Any]) -> Settings:
-    """The settings, a dataclass, with an environment's own defaults for what was not given."""
-    replaceable = {field.name for field in fields(settings) if isinstance(field.default, Unsaid)}
-    assert own.keys() <= replaceable, f"no environment has its own {own.keys() - replaceable}"
-    values = {name: getattr(settings, name) for name in replaceable}
-    unsaid = {name: value.plain(value) for name, value in values.items() if isinstance(value, Unsaid)}
-    return replace(settings, **{name: own.get(name, value) for name, value in unsaid.items()})
+UNSET: Any = Unset()
+"""Not given: `resolved` fills it in."""
 
-
-@lru_cache
-def _unsaid(kind: type) -> type:
-    return type(f"Unsaid{kind.__name__.capitalize()}", (Unsaid, kind), {"plain": kind})
+DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "algorithm": "td3",
+        "environments": 1,
+        "steps": 200_000,
+        "random_steps": 10_000,
+        "collect": 64,
+        "updates": 32,
+        "batch_size": 128,
+        "buffer_size": 1_000_000,
+        "hidden": (64, 64),
+        "learning_rate": 1e-3,
+        "discount": 0.99,
+        "target_rate": 0.005,
+        "exploration_noise": 0.1,
+        "random_action_probability": 0.0,
+        "smoothing_noise": 0.2,
+        "smoothing_clip": 0.5,
+        "evaluate_every": 10_000,
+        "evaluation_episodes": 80,
+    }
+)
+"""The paper's settings for Goal2D (TD3)."""

@@ -17,81 +17,75 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from augury.agents import Parameters
 from augury.fleet.arm import Arm
-from augury.fleet.fleet import Fleet
-from augury.fleet.host_fleet import HostFleet
+from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.program.base import Agent, Measured
-from augury.fleet.program.with_host import HostProgram
+from augury.runs.arrays import Arrays
 
 Agents = tuple[Agent, Agent]
 Value = TypeVar("Value")
 
 
 class Halves:
-    """A fleet like `HostFleet`, of two. Its agents are those of both, apart."""
+    """A `Trainer` of two. Its agents are those of both, apart."""
+
+    parts = 2
 
     def __init__(self, arms: Sequence[Arm]) -> None:
         self.agents = sum(arm.agents for arm in arms)
-        self.parts = [HostFleet(half) for half in cut(arms, (self.agents + 1) // 2)]
-        self.program: HostProgram = self.parts[0].program
+        cuts = cut(arms, (self.agents + 1) // 2)
+        self.halves = [HostTrainer(half, number) for number, half in enumerate(cuts)]
+        self.first_update_round = self.halves[0].first_update_round
 
     def init(self) -> Agents:
-        """Agents that have seen the start of their first episodes."""
-        return self.joined([half.init() for half in self.parts])
+        return _pair([half.init() for half in self.halves])
 
     def advance(self, agents: Agents, first: int, rounds: int) -> Agents:
-        """Train for some rounds; returns when they are done. The agents passed in are used up."""
-        pairs = zip(self.parts, agents, strict=True)
-        return self.joined(at_once(*(partial(half.advance, own, first, rounds) for half, own in pairs)))
+        work = [partial(half.advance, own, first, rounds) for half, own in self._with(agents)]
+        return _pair(at_once(*work))
 
     def evaluate(self, agents: Agents, rounds: int) -> Measured:
-        """Measure every agent after that many rounds."""
-        pairs = zip(self.parts, agents, strict=True)
-        return _together(at_once(*(partial(half.evaluate, own, rounds) for half, own in pairs)))
+        measured: Measured = _together(
+            at_once(*(partial(half.evaluate, own, rounds) for half, own in self._with(agents)))
+        )
+        return measured
 
-    def actors(self, agents: Agents) -> Any:
-        """The parameters of every agent's policy, as NumPy arrays."""
-        return _together([half.actors(own) for half, own in zip(self.parts, agents, strict=True)])
+    def save(self, agents: Agents, rounds: int) -> Arrays:
+        first, second = (half.save(own, rounds) for half, own in self._with(agents))
+        return first | second
 
-    def play(self, actors: Any, seed: int) -> tuple[Any, Any]:
-        """Share of successes and mean return of every policy, in episodes that start as the seed says."""
-        middle = self.parts[0].agents
+    def load(self, arrays: Arrays) -> Agents:
+        return _pair([half.load(arrays) for half in self.halves])
+
+    def actors(self, agents: Agents) -> Parameters:
+        return _together([half.actors(own) for half, own in self._with(agents)])
+
+    def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
+        middle = self.halves[0].agents
         cuts = [
-            jax.tree.map(operator.itemgetter(place), actors) for place in (slice(middle), slice(middle, None))
+            jax.tree.map(operator.itemgetter(part), actors) for part in (slice(middle), slice(middle, None))
         ]
-        pairs = zip(self.parts, cuts, strict=True)
-        return _together(at_once(*(partial(half.play, own, seed) for half, own in pairs)))
+        pairs = zip(self.halves, cuts, strict=True)
+        success, returns = _together(at_once(*(partial(half.play, own, seed) for half, own in pairs)))
+        return success, returns
+
+    def call_seconds(self, agents: Agents) -> float:
+        return self.halves[0].call_seconds(agents[0])
 
     def close(self) -> None:
         """Close the engines; they are made again when needed."""
-        for half in self.parts:
+        for half in self.halves:
             half.close()
 
-    def split(self, agents: Agents) -> Sequence[Agent]:
-        """The agents of each part."""
-        return agents
-
-    def joined(self, agents: Sequence[Agent]) -> Agents:
-        """The same back."""
-        first, second = agents
-        return first, second
+    def _with(self, agents: Agents) -> zip[tuple[HostTrainer, Agent]]:
+        return zip(self.halves, agents, strict=True)
 
 
 def at_once(*work: Callable[[], Value]) -> list[Value]:
     """Do all of it at the same time; what each returns, in their order."""
     with ThreadPoolExecutor(len(work)) as threads:
         return [done.result() for done in [threads.submit(one) for one in work]]
-
-
-def fleet_for(arms: Sequence[Arm], parts: int | None = None) -> Fleet | Halves:
-    """The fleet of arms that share a program; in so many parts, or in as many as make it fast here."""
-    if not isinstance(arms[0].program(), HostProgram):
-        return Fleet(arms)
-    if parts is None:
-        devices = jax.local_devices()
-        enough = sum(arm.agents for arm in arms) >= 2 * len(devices)
-        parts = 2 if devices[0].platform != "cpu" and enough else 1
-    return Halves(arms) if parts == 2 else HostFleet(arms)
 
 
 def cut(arms: Sequence[Arm], count: int) -> tuple[list[Arm], list[Arm]]:
@@ -109,3 +103,8 @@ def cut(arms: Sequence[Arm], count: int) -> tuple[list[Arm], list[Arm]]:
 
 def _together(parts: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+def _pair(halves: Sequence[Agent]) -> Agents:
+    first, second = halves
+    return first, second

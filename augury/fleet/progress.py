@@ -8,9 +8,10 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from augury import envs
 from augury.fleet.arm import Arm
 from augury.fleet.training import Progress as Standing
-from augury.runs.results import WORDS, measure_of, score
+from augury.runs.results import WORDS, score
 from augury.runs.scores import interquartile_mean
 
 
@@ -20,7 +21,7 @@ class Display:
     def __init__(self, arm: Arm) -> None:
         self._console = Console()
         self._steps = arm.rounds * arm.round_steps
-        self._measure = measure_of(arm.environment)
+        self._measure = envs.make(arm.environment).measure
         self._standing = "compiling"
         self._bar = Progress(
             TextColumn("{task.description}"),

@@ -19,25 +19,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from augury import envs
 from augury.errors import UserError
-from augury.fleet import checkpoint as checkpoints
 from augury.fleet.arm import Arm
-from augury.fleet.checkpoint import Checkpoint
+from augury.fleet.building import fleets_of, program_of
+from augury.fleet.checks import resolved
 from augury.fleet.devices import record
-from augury.fleet.fleet import Fleet, fleets_of
-from augury.fleet.halves import Halves, fleet_for
-from augury.fleet.host_fleet import HostFleet
 from augury.fleet.program.base import Measured
+from augury.fleet.trainer import CALL_SECONDS, Trainer
+from augury.fleet.trainers import trainer_for
+from augury.runs import checkpoints
 from augury.runs.arrays import Arrays
+from augury.runs.checkpoints import Checkpoint
 from augury.runs.interrupts import deferred_interrupt
 from augury.runs.results import Result
 
-CALL_SECONDS = 3.0
-"""Length of one call of the compiled program: how often progress is shown and an interrupt noticed."""
-HOST_CALL_SECONDS = 0.2
-"""The same where environments run on the host: nothing is copied, so an interrupt can be noticed sooner."""
-CALL_SECONDS_PER_BYTE = 2e-8
-"""Calls are longer where every call copies large buffers, as it does on a CPU."""
 CHECKPOINT_SHARE = 0.05
 """Largest share of the time that checkpoints may take."""
 
@@ -66,7 +62,7 @@ class Interrupted(Exception):  # noqa: N818
 
 def train(arms: Sequence[Arm], watch: Watcher | None = None) -> list[Result]:
     """Train several arms, those that share a program in one fleet; results in the order of the arms."""
-    arms = [arm.resolved() for arm in arms]
+    arms = [resolved(arm) for arm in arms]
     results: dict[int, Result] = {}
     for places in fleets_of(arms):
         outcome = train_fleet([arms[place] for place in places], watch=watch)
@@ -85,35 +81,35 @@ def train_fleet(
 
     A run that was killed and goes on from its checkpoint ends with the same results, bit for bit.
     """
-    arms = [arm.resolved() for arm in arms]
+    arms = [resolved(arm) for arm in arms]
     if len(fleets_of(arms)) != 1:
         raise UserError("these arms cannot train in one fleet: their programs or schedules differ")
     began = saved = time.monotonic()
     asked = [arm.described() for arm in arms]
-    fleet, run = _start(arms, checkpoint, asked)
+    trainer, run = _start(arms, checkpoint, asked)
     last, due_rounds = arms[0].rounds, arms[0].evaluation_rounds
-    round_steps = fleet.program.round_steps
-    all_steps = fleet.program.collect * fleet.program.replay.environments * fleet.agents
+    round_steps = arms[0].round_steps
+    all_steps = round(round_steps * sum(arm.agents * arm.policy_data for arm in arms))
     # Where updates begin rounds get slower: a call as long as those before would last too long.
-    slower = fleet.program.first_update_round
+    slower = trainer.first_update_round
     stops = sorted({*due_rounds, slower})
-    call_seconds = _call_seconds(fleet, run)
+    call_seconds = trainer.call_seconds(run.agents)
     saving, length = 0.0, 1  # the first call compiles: it is short
     unreported, training = 0, 0.0
 
-    with closing(fleet), deferred_interrupt() as interrupted:
+    with closing(trainer), deferred_interrupt() as interrupted:
         while run.rounds < last:
             stop = next(rounds for rounds in stops if rounds > run.rounds)
             length = min(length, stop - run.rounds)
             called = time.monotonic()
-            agents = fleet.advance(run.agents, run.rounds, length)
+            agents = trainer.advance(run.agents, run.rounds, length)
             run = run._replace(agents=agents, rounds=run.rounds + length)
             took = time.monotonic() - called
             unreported, training = unreported + length, training + took
 
             measured = None
             if run.rounds in due_rounds:
-                measured = fleet.evaluate(run.agents, run.rounds)
+                measured = trainer.evaluate(run.agents, run.rounds)
                 run = run._replace(history=_appended(run.history, measured))
             if watch is not None and (measured is not None or training > CALL_SECONDS / 2):
                 speed = all_steps * unreported / training
@@ -125,32 +121,45 @@ def train_fleet(
             worth_saving = now - saved > max(checkpoint_every, saving / CHECKPOINT_SHARE)
             if run.rounds < last and checkpoint is not None and (worth_saving or interrupted()):
                 elapsed = run.seconds + now - began
-                checkpoints.save(checkpoint, run._replace(seconds=elapsed), fleet, asked)
+                _save(checkpoint, trainer, run._replace(seconds=elapsed), asked)
                 saved = time.monotonic()
                 saving = saved - now
             if run.rounds < last and interrupted():
                 raise Interrupted(run.rounds * round_steps)
 
     seconds = run.seconds + time.monotonic() - began
-    return _results(arms, asked, run.history, fleet.actors(run.agents), seconds)
+    return _results(arms, asked, run.history, trainer.actors(run.agents), seconds)
 
 
-def _call_seconds(fleet: Fleet | Halves, run: Checkpoint) -> float:
-    if isinstance(fleet, HostFleet | Halves):
-        return HOST_CALL_SECONDS
-    copied = run.agents.buffers.observed.nbytes / fleet.devices if fleet.copies_buffers else 0
-    return CALL_SECONDS + CALL_SECONDS_PER_BYTE * copied
+class _Run(NamedTuple):
+    """Where a run stands."""
+
+    agents: Any
+    """As the trainer has them."""
+    rounds: int
+    history: Arrays
+    seconds: float
 
 
 def _start(
     arms: Sequence[Arm], checkpoint: Path | None, asked: list[dict[str, Any]]
-) -> tuple[Fleet | Halves, Checkpoint]:
-    """The fleet, and where its run begins or goes on."""
-    if checkpoint is not None and checkpoint.exists():
-        fleet = fleet_for(arms, checkpoints.parts_in(checkpoint))
-        return fleet, checkpoints.load(checkpoint, fleet, asked)
-    fleet = fleet_for(arms)
-    return fleet, Checkpoint(fleet.init(), rounds=0, history={}, seconds=0.0)
+) -> tuple[Trainer[Any], _Run]:
+    """The trainer, and where its run begins or goes on."""
+    if checkpoint is None or not checkpoint.exists():
+        trainer = trainer_for(arms)
+        return trainer, _Run(trainer.init(), rounds=0, history={}, seconds=0.0)
+    found = checkpoints.load(checkpoint, asked)
+    trainer = trainer_for(arms, found.parts)
+    try:
+        agents = trainer.load(found.agents)
+    except (KeyError, ValueError) as error:
+        raise checkpoints.damaged(checkpoint, error) from error
+    return trainer, _Run(agents, found.rounds, found.history, found.seconds)
+
+
+def _save(path: Path, trainer: Trainer[Any], run: _Run, asked: list[dict[str, Any]]) -> None:
+    agents = trainer.save(run.agents, run.rounds)
+    checkpoints.save(path, Checkpoint(agents, trainer.parts, run.rounds, run.history, run.seconds), asked)
 
 
 def _appended(history: Arrays, measured: Measured) -> Arrays:
@@ -165,8 +174,9 @@ def _results(
     arms: Sequence[Arm], asked: list[dict[str, Any]], history: Arrays, actors: Any, seconds: float
 ) -> list[Result]:
     """Cut the fleet's history and its policies into its arms."""
-    about, results, first = record(), [], 0
+    recorded, results, first = record(), [], 0
     for arm, settings in zip(arms, asked, strict=True):
+        about = {"measure": envs.make(arm.environment).measure, **recorded}
         place = slice(first, first := first + arm.agents)
         own, learnt = jax.tree.map(operator.itemgetter(place), (history, actors))
         results.append(Result(settings, _evaluations(arm, own), seconds, about, learnt))
@@ -178,7 +188,7 @@ def _evaluations(arm: Arm, history: Arrays) -> Arrays:
     rounds = np.array(arm.evaluation_rounds)
     steps = rounds * arm.round_steps
     transitions = np.rint(steps * arm.policy_data).astype(steps.dtype)
-    updates = np.asarray(arm.program().updates_after(jnp.asarray(rounds)))
+    updates = np.asarray(program_of(arm).updates_after(jnp.asarray(rounds)))
     updates_made = np.diff(updates, prepend=0)
     replay_ratio = np.tile(updates_made / np.diff(transitions, prepend=0), (arm.agents, 1))
     # None generated: no ratio. Infinitely many: no copy is used twice, so the ratio is 0.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ class Result:
     seconds: float = 0.0
     """Wall time of the fleet the arm was trained in, compilation included."""
     about: dict[str, Any] = field(default_factory=dict)
-    """Versions, hardware, time."""
+    """What the curves show, versions, hardware, time."""
     actors: Any = None
     """Parameters of the policies in the end, agents first; not read back (see `load_policies`)."""
 
@@ -48,7 +49,7 @@ class Result:
         if asked["policy_data"] > 1:
             words.append(f"×{asked['policy_data']:.3g} policy data")
         if asked["augmentation"] is not None and asked["ratio"] != 0:
-            name = asked["augmentation"].split("/")[-1]
+            name = re.split("[/:]", asked["augmentation"])[-1]
             words.append(f"{name} m={float(asked['ratio']):g} α={asked['update_ratio']:g}")
         elif asked["policy_data"] == 1:
             words.append("no augmentation")
@@ -68,8 +69,9 @@ class Result:
 
     @property
     def measure(self) -> Measure:
-        """What the learning curves of its environment show."""
-        return measure_of(self.asked["environment"])
+        """What its learning curves show."""
+        recorded: Measure | None = self.about.get("measure")
+        return recorded or _measure_before_it_was_recorded(self.asked["environment"])
 
     def curves(self, name: str | None = None) -> np.ndarray[Any, Any]:
         """A quantity as (agents, evaluations); by default what the environment is measured by."""
@@ -82,8 +84,8 @@ class Result:
         return float(known.mean()) if known.size else math.nan
 
 
-def measure_of(environment: str) -> Measure:
-    """What the learning curves of an environment show; runs outlive environments, so success if unknown."""
+def _measure_before_it_was_recorded(environment: str) -> Measure:
+    """What runs of older versions show: runs outlive environments, so success if theirs is unknown."""
     return ENVIRONMENTS[environment].measure if environment in ENVIRONMENTS else "success"
 
 

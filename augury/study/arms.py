@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from augury.augmentations.catalogue import parse
-from augury.envs import ENVIRONMENTS
+from augury.envs import ENVIRONMENTS, make
 from augury.errors import UserError, unknown_name
-from augury.fleet import Arm
+from augury.fleet import Arm, resolved
+from augury.references import is_reference
 from augury.study.claims import Claim
 from augury.study.rows import PLAIN, Goals, rows_of, slug
 from augury.study.schema import Study, Table, claim_place
@@ -45,8 +46,7 @@ def arms_of(study: Study, where: str, size: Size) -> list[StudyArm]:
     """Every arm on every task, checked. `where` is the file, which errors name."""
     _check_size(study, where, size)
     for task in study.tasks:
-        if task not in ENVIRONMENTS:
-            raise UserError(f"{where}: {unknown_name('task', task, ENVIRONMENTS)}")
+        _check_task(task, where)
     rows = list(rows_of(study, where, quick=size.quick))
     found = [
         StudyArm(_panel(written, task), name, _arm(study, f"{where}: in {place}", size, task, name, written))
@@ -59,9 +59,19 @@ def arms_of(study: Study, where: str, size: Size) -> list[StudyArm]:
     return found
 
 
+def _check_task(task: str, where: str) -> None:
+    """A task is an environment: a name, or a module:name."""
+    if not is_reference(task) and task not in ENVIRONMENTS:
+        raise UserError(f"{where}: {unknown_name('task', task, ENVIRONMENTS)}")
+    try:
+        make(task)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
 def _arm(study: Study, place: str, size: Size, task: str, name: str, row: Any) -> Arm:
     try:
-        return Arm(**_settings(study, size, task, row)).resolved()
+        return resolved(Arm(**_settings(study, size, task, row)))
     except UserError as error:
         raise UserError(f"{place} ('{name}' on {task}), {error}") from None
 
@@ -84,7 +94,7 @@ def _settings(study: Study, size: Size, task: str, row: Any) -> Table:
     else:
         settings |= {"augmentation": _augmentation(row.augmentation, row.p, task), **_mixture(row)}
     if row.batch_factor != 1:
-        plain = Arm(**settings).resolved()
+        plain = resolved(Arm(**settings))
         settings["batch_size"] = plain.batch_size * row.batch_factor
     return settings
 

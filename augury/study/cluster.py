@@ -27,7 +27,7 @@ import numpy as np
 
 from augury.envs.mujoco.physics import CORES
 from augury.errors import UserError
-from augury.fleet import checkpoint
+from augury.runs import checkpoints
 from augury.runs.files import replacing
 from augury.study.local import LOG, Local
 from augury.study.runner import Died, Job, Stopped
@@ -40,7 +40,7 @@ LOOK_EVERY = 1.0
 """Seconds between looks for a new checkpoint; a request to stop is noticed as often."""
 PATIENCE = 600.0
 """Seconds to wait for what a node has said it will send: Ray may not notice that it never will."""
-_TAKEN, _SENT = (JOB, LOG, checkpoint.NAME), (PROGRESS, LOG, checkpoint.NAME)
+_TAKEN, _SENT = (JOB, LOG, checkpoints.NAME), (PROGRESS, LOG, checkpoints.NAME)
 _START_ONE = "start one with: ray start --head"
 
 

@@ -17,8 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from augury.envs import make
 from augury.errors import UserError
-from augury.fleet.arm import runs_on_host
-from augury.fleet.fleet import fleets_of
+from augury.fleet.building import fleets_of
 from augury.runs.interrupts import deferred_interrupt
 from augury.study.arms import StudyArm
 from augury.study.store import FLEETS, Store
@@ -156,7 +155,7 @@ def _why(error: Exception) -> str:
 
 def _parts(arms: list[StudyArm]) -> list[list[StudyArm]]:
     """Arms that could share a fleet, in fleets that are not too large."""
-    if not runs_on_host(make(arms[0].arm.environment)):
+    if make(arms[0].arm.environment).runs_in == "program":
         return [arms]
     parts: list[list[StudyArm]] = [[]]
     for one in arms:

@@ -24,8 +24,8 @@ import msgspec
 import numpy as np
 
 from augury.errors import UserError
-from augury.fleet import Result, checkpoint
-from augury.runs import results
+from augury.fleet import Result
+from augury.runs import checkpoints, results
 from augury.runs.files import replacing
 from augury.study.arms import StudyArm
 from augury.study.claims import Claim
@@ -108,7 +108,7 @@ class Store:
         for fleet in sorted((self.folder / FLEETS).glob("*/")):
             if fleet not in ours:
                 (fleet / PROGRESS).unlink(missing_ok=True)
-                if (fleet / checkpoint.NAME).exists():
+                if (fleet / checkpoints.NAME).exists():
                     said.append(f"{fleet} was begun with other arms or settings: it is left as it is")
         return said
 
@@ -193,7 +193,7 @@ class Store:
                     said.append(f"{error}: it was moved to {_aside(place).name}, and is run again")
                     continue
                 try:
-                    checkpoint.refuse_other_run(place, [found.asked], [one.arm.described()])
+                    checkpoints.refuse_other_run(place, [found.asked], [one.arm.described()])
                 except UserError as error:
                     raise UserError(f"{error}: choose another --out, or move it away") from None
         return said

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from augury import envs
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, Progress, checkpoint, train_fleet, use_all_cores
-from augury.runs import results
+from augury.fleet import Arm, Interrupted, Progress, train_fleet, use_all_cores
+from augury.runs import checkpoints, results
 from augury.runs.files import LOCK, replacing
 from augury.study.store import FINISHED, PLACES, PROGRESS, UNFINISHED
 
@@ -42,9 +43,9 @@ def write_job(folder: Path, arms: list[Arm], places: list[str], names: list[tupl
 def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every: float = 60.0) -> None:
     """Train a folder's fleet, from its checkpoint on if it has one, and leave its results in `finished`."""
     job = json.loads((folder / JOB).read_text(encoding="utf-8"))
-    arms = [arm_from(asked) for asked in job["asked"]]
+    arms = [Arm.from_description(asked) for asked in job["asked"]]
     ends = np.cumsum([arm.agents for arm in arms])[:-1]
-    measure = results.measure_of(arms[0].environment)
+    measure = envs.make(arms[0].environment).measure
 
     def watch(progress: Progress) -> None:
         scores = None
@@ -63,7 +64,7 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
                 temporary.write_text(json.dumps({**standing, "arms": job["names"]}) + "\n", encoding="utf-8")
         tell(standing)
 
-    saved = folder / checkpoint.NAME
+    saved = folder / checkpoints.NAME
     trained = train_fleet(arms, checkpoint=saved, checkpoint_every=checkpoint_every, watch=watch)
     partial = folder / UNFINISHED
     for number, result in enumerate(trained):
@@ -72,11 +73,6 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
     with replacing(partial / PLACES) as temporary:
         temporary.write_text(json.dumps(job["places"]), encoding="utf-8")
     partial.rename(folder / FINISHED)
-
-
-def arm_from(asked: dict[str, Any]) -> Arm:
-    """The arm that was described so."""
-    return Arm(**{**asked, "hidden": tuple(asked["hidden"]), "ratio": float(asked["ratio"])})
 
 
 def main(folder: Path, checkpoint_every: float) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from augury.cli import main
-from augury.fleet import Arm, checkpoint, load_policies
-from augury.runs import results
+from augury.fleet import Arm, load_policies, resolved
+from augury.runs import checkpoints, results
 
 # Big enough that a run takes seconds, small enough that it compiles fast.
 RUN = shlex.split(
@@ -51,7 +51,7 @@ def killed_after_a_checkpoint(folder: Path, moment: float = 0.0) -> Path:
     """The checkpoint of a run that was killed so many seconds after its first one."""
     arguments = [*RUN, "--out", folder, "--checkpoint-every", "0.1"]
     process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    path = folder / checkpoint.NAME
+    path = folder / checkpoints.NAME
     while not path.exists():
         assert process.poll() is None, "the run ended before its first checkpoint"
         time.sleep(0.01)
@@ -189,7 +189,7 @@ def test_a_folder_in_use_is_refused(tmp_path, capsys):
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied", "replaced"])
 def test_a_damaged_checkpoint_is_refused_and_left_for_inspection(killed, damage, capsys):
-    path = killed / checkpoint.NAME
+    path = killed / checkpoints.NAME
     content = path.read_bytes()
     spoiled = {
         "truncated": content[: len(content) // 2],
@@ -205,7 +205,7 @@ def test_a_damaged_checkpoint_is_refused_and_left_for_inspection(killed, damage,
 
 def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(killed):
     """A limit on the size of files stands in for the disk: the same call fails, with an error of the OS."""
-    path = killed / checkpoint.NAME
+    path = killed / checkpoints.NAME
     before = path.read_bytes()
 
     arguments = [*RUN, "--out", killed, "--resume", "--checkpoint-every", "0.1"]
@@ -367,6 +367,6 @@ def _made(folder: Path) -> Path:
 
 
 def _asked() -> dict:
-    return (
-        Arm(agents=1, steps=512, random_steps=64, updates=2, batch_size=8, hidden=(8,)).resolved().described()
-    )
+    return resolved(
+        Arm(agents=1, steps=512, random_steps=64, updates=2, batch_size=8, hidden=(8,))
+    ).described()

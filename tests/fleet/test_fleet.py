@@ -11,8 +11,9 @@ import pytest
 from augury.augmentations import augmentation, choose, compose, from_numpy, sometimes
 from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
-from augury.fleet import Arm, checkpoint, train, train_fleet
-from augury.fleet.fleet import Fleet, fleets_of
+from augury.fleet import Arm, resolved, train, train_fleet
+from augury.fleet.building import fleets_of, program_of
+from augury.fleet.jax_trainer import JaxTrainer
 from augury.replay import Replay
 
 SMALL = Arm(
@@ -31,8 +32,8 @@ TRANSLATE = replace(SMALL, augmentation="goal2d/translate")
 
 def learned(arm: Arm):
     """The learners of an arm's agents after training."""
-    arm = arm.resolved()
-    fleet = Fleet([arm])
+    arm = resolved(arm)
+    fleet = JaxTrainer([arm])
     agents = fleet.advance(fleet.init(), 0, arm.rounds)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[: arm.agents], agents.learner)
 
@@ -78,9 +79,9 @@ def test_arms_of_one_fleet_train_as_they_would_apart():
         replace(TRANSLATE, ratio=0.5, learning_rate=1e-4),
         replace(TRANSLATE, ratio=math.inf, exploration_noise=0.3, discount=0.9),
     ]
-    resolved = [arm.resolved() for arm in arms]
-    assert fleets_of(resolved) == [[0, 1, 2, 3]]
-    fleet = Fleet(resolved)
+    checked = [resolved(arm) for arm in arms]
+    assert fleets_of(checked) == [[0, 1, 2, 3]]
+    fleet = JaxTrainer(checked)
     together = fleet.advance(fleet.init(), 0, SMALL.rounds).learner
     for index, arm in enumerate(arms):
         rows = jax.tree.map(lambda leaf, i=index: np.asarray(leaf)[2 * i : 2 * i + 2], together)
@@ -88,7 +89,7 @@ def test_arms_of_one_fleet_train_as_they_would_apart():
 
 
 def test_a_parameter_of_the_augmentation_may_differ_inside_a_fleet():
-    arms = [replace(SMALL, augmentation=f"goal2d/translate-proximal({p})").resolved() for p in (0, 0.25, 1)]
+    arms = [resolved(replace(SMALL, augmentation=f"goal2d/translate-proximal({p})")) for p in (0, 0.25, 1)]
     assert fleets_of(arms) == [[0, 1, 2]]
     densities = [result.evaluations["augmented_reward_density"][:, -1].mean() for result in train_fleet(arms)]
     np.testing.assert_allclose(densities, [0, 0.25, 1], atol=0.03)
@@ -102,37 +103,36 @@ def test_arms_with_other_shapes_get_fleets_of_their_own():
         replace(TRANSLATE, ratio=2),
         replace(SMALL, seed=9),
     ]
-    assert fleets_of([arm.resolved() for arm in arms]) == [[0, 4], [1, 3], [2]]
+    assert fleets_of([resolved(arm) for arm in arms]) == [[0, 4], [1, 3], [2]]
 
 
 def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike():
-    arm = replace(TRANSLATE, hidden=(24,)).resolved()  # a program of its own: not traced before
-    fleet = Fleet([arm])
+    arm = resolved(replace(TRANSLATE, hidden=(24,)))  # a program of its own: not traced before
+    fleet = JaxTrainer([arm])
     agents, first = fleet.init(), 0
     for rounds in (1, 5, 2, 8):
         agents = fleet.advance(agents, first, rounds)
         first += rounds
     outcome = jax.tree.map(np.asarray, agents.learner)
     assert_same(outcome, learned(arm))
-    assert fleet.traces == 1
+    assert fleet.compiled.traces == 1
 
 
 @pytest.mark.parametrize("arm", [TRANSLATE, replace(TRANSLATE, storage="eager")])
-def test_a_restored_fleet_goes_on_with_the_program_that_is_compiled(arm, tmp_path, caplog):
-    arm, path = arm.resolved(), tmp_path / checkpoint.NAME
-    fleet = Fleet([arm])
+def test_a_restored_fleet_goes_on_with_the_program_that_is_compiled(arm, caplog):
+    fleet = JaxTrainer([resolved(arm)])
     agents = fleet.advance(fleet.init(), 0, 2)
-    checkpoint.save(path, checkpoint.Checkpoint(agents, 2, {}, 0.0), fleet, [arm.described()])
+    saved = fleet.save(agents, 2)
     with jax.log_compiles():
-        restored = checkpoint.load(path, fleet, [arm.described()]).agents
+        restored = fleet.load(saved)
         caplog.clear()
         fleet.advance(fleet.advance(restored, 2, 1), 3, 1)
     assert "Compiling" not in caplog.text
 
 
 def test_evaluating_more_often_does_not_change_training():
-    often = train_fleet([replace(TRANSLATE, evaluate_every=64).resolved()])[0].evaluations
-    seldom = train_fleet([replace(TRANSLATE, evaluate_every=512).resolved()])[0].evaluations
+    often = train_fleet([resolved(replace(TRANSLATE, evaluate_every=64))])[0].evaluations
+    seldom = train_fleet([resolved(replace(TRANSLATE, evaluate_every=512))])[0].evaluations
     rows = np.searchsorted(often["steps"], seldom["steps"])
     for name in ("success", "returns", "coverage"):
         np.testing.assert_array_equal(often[name][:, rows], seldom[name])
@@ -160,7 +160,7 @@ def test_a_fractional_ratio_shows_in_the_measured_replay_ratio():
 
 def test_policy_data_multiplies_transitions_batch_and_buffer_but_not_updates():
     arm = replace(SMALL, policy_data=4)
-    replay: Replay = arm.resolved().program().replay
+    replay: Replay = program_of(resolved(arm)).replay
     assert (replay.environments, replay.batch_size, replay.capacity) == (4, 64, 1024)
     plain, more = (train([each])[0].evaluations for each in (SMALL, arm))
     np.testing.assert_array_equal(more["updates"], plain["updates"])
@@ -170,18 +170,18 @@ def test_policy_data_multiplies_transitions_batch_and_buffer_but_not_updates():
 
 def test_policy_data_may_be_thirds_of_environments():
     arm = replace(TRANSLATE, environments=3, policy_data=5 / 3, ratio=1 / 5, update_ratio=1 / 5)
-    replay: Replay = arm.resolved().program().replay
+    replay: Replay = program_of(resolved(arm)).replay
     assert (replay.environments, replay.batch_size) == (5, 27)
     assert replay.weights.sum() == pytest.approx(27 * 6 / 5)
     evaluations = train([arm])[0].evaluations
     np.testing.assert_array_equal(evaluations["transitions"], evaluations["steps"] * 5 // 3)
     with pytest.raises(UserError, match=r"policy_data 1\.66667 times environments 2 must be whole"):
-        replace(arm, environments=2).resolved()
+        resolved(replace(arm, environments=2))
 
 
 def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
     arm = replace(TRANSLATE, collect=16, updates=2, environments=4, policy_data=2, ratio=2, buffer_size=512)
-    replay: Replay = arm.resolved().program().replay
+    replay: Replay = program_of(resolved(arm)).replay
     assert (replay.environments, replay.batch_size, replay.capacity) == (8, 32, 128)
     alone, several = (train([each])[0].evaluations for each in (TRANSLATE, arm))
     np.testing.assert_array_equal(several["steps"], alone["steps"])
@@ -195,11 +195,11 @@ def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
 
 
 def test_training_on_a_quadrant_is_evaluated_everywhere():
-    arm = replace(SMALL, environment="goal2d-quadrant", evaluation_environment="goal2d").resolved()
-    program = arm.program()
+    arm = resolved(replace(SMALL, environment="goal2d-quadrant", evaluation_environment="goal2d"))
+    program = program_of(arm)
     assert program.environment == Goal2D("quadrant")
     assert program.evaluation_environment == Goal2D("all")
-    fleet = Fleet([arm])
+    fleet = JaxTrainer([arm])
     rows = np.asarray(fleet.advance(fleet.init(), 0, arm.rounds).buffers.observed)
     goals = program.replay.layout.unpack(rows).observation[..., 2:]
     assert goals.min() >= 0
@@ -207,8 +207,8 @@ def test_training_on_a_quadrant_is_evaluated_everywhere():
 
 def test_transitions_in_the_buffer_are_real():
     """Final observations are kept, resets are not mistaken for steps, time limits are truncations."""
-    arm = replace(SMALL, agents=1, steps=6_400, exploration_noise=0.5, evaluate_every=6_400).resolved()
-    fleet = Fleet([arm])
+    arm = resolved(replace(SMALL, agents=1, steps=6_400, exploration_noise=0.5, evaluate_every=6_400))
+    fleet = JaxTrainer([arm])
     rows = fleet.advance(fleet.init(), 0, arm.rounds).buffers.observed[0, 0]
     stored = jax.tree.map(np.asarray, fleet.program.replay.layout.unpack(rows))
     following, reward, terminated = jax.vmap(Goal2D().step, (None, 0, 0))(

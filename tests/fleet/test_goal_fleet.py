@@ -15,15 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from augury import envs
 from augury.augmentations import hindsight
 from augury.cli import main
+from augury.envs import HostEnvironment, register
 from augury.errors import UserError
-from augury.fleet import Arm, halves, load_policies, train_fleet, training
-from augury.fleet import checkpoint as checkpoints
-from augury.fleet.halves import Halves, cut, fleet_for
-from augury.fleet.host_fleet import HostFleet
-from augury.runs import results
+from augury.fleet import Arm, host_trainer, load_policies, resolved, train_fleet, trainers, training
+from augury.fleet.building import program_of
+from augury.fleet.halves import cut
+from augury.fleet.host_trainer import HostTrainer
+from augury.fleet.trainers import trainer_for
+from augury.runs import checkpoints, results
 from augury.transition import seen as seen_by_policies
 
 EPISODE, STEP = 2.0**-12, 2.0**-4  # units in which an observation counts them: small, and exact
@@ -95,7 +96,7 @@ def reward(achieved, desired, info):
 
 
 @dataclass(frozen=True)
-class Reaching:
+class Reaching(HostEnvironment):
     """A point is to come near a goal. Its observation says which transition it belongs to."""
 
     name: str = "reaching"
@@ -123,10 +124,9 @@ class Reaching:
         return transition.terminated
 
 
-@pytest.fixture(autouse=True)
-def _environments(monkeypatch):
-    for environment in (Reaching(), Reaching("reaching-more", shown=5)):
-        monkeypatch.setitem(envs.ENVIRONMENTS, environment.name, environment)
+EASY = Reaching("reaching-easily", near=3.0)
+for _environment in (Reaching(), Reaching("reaching-more", shown=5), EASY):
+    register(_environment)
 
 
 REACHING = Arm(
@@ -152,8 +152,8 @@ REACHING = Arm(
 @cache
 def trained(arm=REACHING, parts=1):
     """A fleet and its agents after training."""
-    arm = arm.resolved()
-    fleet = fleet_for([arm], parts)
+    arm = resolved(arm)
+    fleet = trainer_for([arm], parts)
     return fleet, fleet.advance(fleet.init(), 0, arm.rounds)
 
 
@@ -241,7 +241,7 @@ def test_an_agent_alone_is_the_same_agent_inside_a_fleet():
 
 def test_two_halves_of_a_fleet_are_the_whole():
     (fleet, whole), (halves, parts) = trained(), trained(parts=2)
-    assert [half.agents for half in halves.parts] == [2, 1]
+    assert [half.agents for half in halves.halves] == [2, 1]
     assert_same(learners(halves, parts), learners(fleet, whole))
     assert_same(halves.evaluate(parts, 9), fleet.evaluate(whole, 9))
     assert_same(halves.play(fleet.actors(whole), 5), fleet.play(halves.actors(parts), 5))
@@ -254,16 +254,17 @@ def test_a_fleet_is_cut_in_the_middle_of_its_agents_wherever_that_is():
 
 
 def test_cores_keep_a_fleet_whole_and_accelerators_halve_it(monkeypatch):
-    arm = REACHING.resolved()
-    assert isinstance(fleet_for([arm]), HostFleet)
-    monkeypatch.setattr(halves.jax, "local_devices", lambda: [SimpleNamespace(platform="gpu")] * 2)
-    monkeypatch.setattr(halves, "HostFleet", lambda arms: SimpleNamespace(program=None))
-    assert isinstance(fleet_for([replace(arm, agents=4)]), Halves)
-    assert not isinstance(fleet_for([arm]), Halves), "a device would stand idle"
+    arm = resolved(REACHING)
+    assert isinstance(trainer_for([arm]), HostTrainer)
+    monkeypatch.setattr(trainers.jax, "local_devices", lambda: [SimpleNamespace(platform="gpu")] * 2)
+    monkeypatch.setattr(trainers, "Halves", lambda arms: "halves")
+    monkeypatch.setattr(trainers, "HostTrainer", lambda arms: "whole")
+    assert trainer_for([replace(arm, agents=4)]) == "halves"
+    assert trainer_for([arm]) == "whole", "a device would stand idle"
 
 
 def test_halves_do_not_wait_for_each_other(monkeypatch):
-    fleet, step, meeting = fleet_for([REACHING.resolved()], parts=2), Engine.step, Barrier(2, timeout=120)
+    fleet, step, meeting = trainer_for([resolved(REACHING)], parts=2), Engine.step, Barrier(2, timeout=120)
     agents = fleet.init()
 
     def step_together(engine, actions):
@@ -289,12 +290,12 @@ def test_a_killed_run_resumes_bit_for_bit(parts, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "save", save_and_die)
-        patch.setattr(training, "fleet_for", lambda arms: fleet_for(arms, parts))
+        patch.setattr(training, "trainer_for", lambda arms, _=None: trainer_for(arms, parts))
         patch.setattr(training, "CHECKPOINT_SHARE", math.inf)
-        patch.setattr(training, "HOST_CALL_SECONDS", 0.0)  # one round
+        patch.setattr(host_trainer, "HOST_CALL_SECONDS", 0.0)  # one round
         with pytest.raises(KilledError):
             train_fleet([REACHING], checkpoint=path, checkpoint_every=0)
-    assert checkpoints.parts_in(path) == parts
+    assert checkpoints.load(path, [resolved(REACHING).described()]).parts == parts
     resumed, whole = train_fleet([REACHING], checkpoint=path)[0], results_of()
     assert resumed.evaluations.keys() == whole.evaluations.keys()
     assert_same(resumed.evaluations, whole.evaluations)
@@ -302,7 +303,7 @@ def test_a_killed_run_resumes_bit_for_bit(parts, tmp_path, monkeypatch):
 
 
 def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
-    replay = REACHING.resolved().program().replay
+    replay = program_of(resolved(REACHING)).replay
     assert (replay.environments, replay.capacity, replay.batch_size) == (4, 16, 32)
     evaluations = results_of().evaluations
     np.testing.assert_array_equal(evaluations["steps"], [64, 128, 192])
@@ -315,7 +316,7 @@ def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
 
 
 def test_several_environments_begin_apart_and_with_random_actions():
-    fleet = HostFleet([replace(REACHING, exploration_noise=0.0).resolved()])
+    fleet = HostTrainer([resolved(replace(REACHING, exploration_noise=0.0))])
     agents = fleet.init()
     actor = jax.tree.map(lambda leaf: np.asarray(leaf)[0], agents.learner.actor)
     seen = stored(fleet, fleet.advance(agents, 0, 8), 8)
@@ -378,9 +379,7 @@ def test_policies_outlast_their_run(run):
         policies.act(0, rows["observation"])
 
 
-def test_policies_play_where_they_were_trained_and_elsewhere(run, monkeypatch, capsys):
-    easy = Reaching("reaching-easily", near=3.0)
-    monkeypatch.setitem(envs.ENVIRONMENTS, easy.name, easy)
+def test_policies_play_where_they_were_trained_and_elsewhere(run, capsys):
     fleet, agents = trained()
     played = load_policies(run).play(episodes=3, seed=8)
     assert_same(tuple(played), fleet.play(fleet.actors(agents), 8))
@@ -436,7 +435,7 @@ def test_policies_that_cannot_play_are_refused_with_one_line(run, capsys):
 )
 def test_arms_that_could_not_work_are_refused(change, message):
     with pytest.raises(UserError, match=message):
-        replace(REACHING, **change).resolved()
+        resolved(replace(REACHING, **change))
 
 
 def test_every_setting_of_the_papers_manipulation_can_be_an_environments_own(monkeypatch):
@@ -458,7 +457,6 @@ def test_every_setting_of_the_papers_manipulation_can_be_an_environments_own(mon
         "evaluation_episodes": 80,
     }
     environment = Reaching("reaching-paper", training=own)
-    monkeypatch.setitem(envs.ENVIRONMENTS, environment.name, environment)
-    arm = Arm(environment="reaching-paper").resolved()
+    arm = resolved(Arm(environment=environment))
     assert {name: getattr(arm, name) for name in own} == own
-    assert Arm(environment="reaching-paper", environments=1).resolved().environments == 1
+    assert resolved(Arm(environment=environment, environments=1)).environments == 1

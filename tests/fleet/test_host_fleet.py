@@ -14,16 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from augury import envs
 from augury.augmentations import augmentation
 from augury.cli import main
+from augury.envs import HostEnvironment, register
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, train, train_fleet, training
-from augury.fleet import checkpoint as checkpoints
-from augury.fleet.fleet import fleets_of
-from augury.fleet.host_fleet import HostFleet
+from augury.fleet import Arm, Interrupted, host_trainer, resolved, train, train_fleet, training
+from augury.fleet.building import fleets_of
+from augury.fleet.defaults import DEFAULTS, UNSET
+from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.progress import Display
-from augury.runs import results
+from augury.runs import checkpoints, results
 
 EPISODE, STEP = 2.0**-10, 2.0**-4  # units in which an observation counts them: small, and exact
 
@@ -83,7 +83,7 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class Homing:
+class Homing(HostEnvironment):
     """A point is rewarded for being near the origin. Every second episode terminates in step 3.
 
     An observation is the place, the episode and the step: it says which transition it belongs to.
@@ -123,10 +123,8 @@ class Shaken:
 OWN = {"steps": 48, "collect": 1, "updates": 1, "hidden": (8,), "random_steps": 8}
 
 
-@pytest.fixture(autouse=True)
-def _environments(monkeypatch):
-    for environment in (Homing(), Homing("homing-with-defaults", OWN)):
-        monkeypatch.setitem(envs.ENVIRONMENTS, environment.name, environment)
+for _environment in (Homing(), Homing("homing-with-defaults", OWN)):
+    register(_environment)
 
 
 SMALL = Arm(
@@ -148,8 +146,8 @@ PAGED = replace(SHAKEN, collect=8, updates=3, random_steps=24, buffer_size=40)
 
 def advanced(arms, *splits):
     """A fleet and its agents after training, in calls of so many rounds."""
-    arms = [arm.resolved() for arm in arms]
-    fleet = HostFleet(arms)
+    arms = [resolved(arm) for arm in arms]
+    fleet = HostTrainer(arms)
     agents, first = fleet.init(), 0
     for rounds in splits or (arms[0].rounds,):
         agents = fleet.advance(agents, first, rounds)
@@ -191,7 +189,7 @@ def member(tree, index):
 def test_arms_can_be_sent_to_other_processes():
     arm = pickle.loads(pickle.dumps(Arm(environment="walker2d", agents=7)))
     assert arm == Arm(environment="walker2d", agents=7)
-    assert arm.resolved().hidden == (256, 256)
+    assert resolved(arm).hidden == (256, 256)
 
 
 def test_agents_learn_to_come_home():
@@ -218,7 +216,7 @@ def test_arms_of_one_fleet_train_as_they_would_apart():
         replace(SHAKEN, agents=1, seed=7, ratio=2.5),
         replace(SHAKEN, agents=1, seed=7, ratio=0.5, learning_rate=1e-4),
     ]
-    assert fleets_of([arm.resolved() for arm in arms]) == [[0, 1, 2]]
+    assert fleets_of([resolved(arm) for arm in arms]) == [[0, 1, 2]]
     _, together = trained(*arms)
     for index, arm in enumerate(arms):
         _, alone = trained(arm)
@@ -231,7 +229,7 @@ def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike(
     fleet, split = advanced([arm], 1, 5, 2, arm.rounds - 8)
     _, whole = trained(arm)
     assert_same(learners(split), learners(whole))
-    assert fleet.traces == 1
+    assert fleet.compiled.traces == 1
 
 
 def test_stored_and_recomputed_augmentation_train_the_same_agents():
@@ -274,7 +272,7 @@ def test_transitions_follow_from_their_actions():
 
 
 def test_no_random_action_is_taken_twice():
-    fleet = HostFleet([PAGED.resolved()])
+    fleet = HostTrainer([resolved(PAGED)])
     agents = fleet.advance(fleet.init(), 0, 3)
     seen = fleet.program.replay.layout.unpack(agents.buffers.observed[:3, :, :24])
     assert len(np.unique(seen.action)) == seen.action.size
@@ -352,7 +350,7 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path, monkeypatch):
 
     monkeypatch.setattr(checkpoints, "save", save_and_die)
     monkeypatch.setattr(training, "CHECKPOINT_SHARE", math.inf)
-    monkeypatch.setattr(training, "HOST_CALL_SECONDS", 0.0)  # one round
+    monkeypatch.setattr(host_trainer, "HOST_CALL_SECONDS", 0.0)  # one round
     with pytest.raises(KilledError):
         train_fleet([arm], checkpoint=path, checkpoint_every=0)
     monkeypatch.setattr(checkpoints, "save", save)
@@ -363,11 +361,12 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_restores_every_array_also_of_the_engine(tmp_path):
-    arm = SHAKEN.resolved()
+    arm = resolved(SHAKEN)
     fleet, agents = trained(SHAKEN)
     path = tmp_path / checkpoints.NAME
-    checkpoints.save(path, checkpoints.Checkpoint(agents, arm.rounds, {}, 0.0), fleet, [arm.described()])
-    restored = checkpoints.load(path, fleet, [arm.described()]).agents
+    saved = fleet.save(agents, arm.rounds)
+    checkpoints.save(path, checkpoints.Checkpoint(saved, 1, arm.rounds, {}, 0.0), [arm.described()])
+    restored = fleet.load(checkpoints.load(path, [arm.described()]).agents)
     assert {"observation", "action", "engine.places", "engine.over"} <= restored.environment.keys()
     assert_same(restored.environment, agents.environment)
     assert_same(restored.learner, agents.learner)
@@ -380,15 +379,15 @@ def test_an_interrupt_is_noticed_and_progress_is_reported_seldom(tmp_path, monke
     assert [progress.steps for progress in seen if progress.evaluated is not None] == [32, 64, 96]
     assert len(seen) <= 5, "only evaluations, and what took seconds"
 
-    advance = HostFleet.advance
+    advance = HostTrainer.advance
 
     def interrupted_at_40(fleet, agents, first, rounds):
         if first == 40:
             signal.raise_signal(signal.SIGINT)
         return advance(fleet, agents, first, rounds)
 
-    monkeypatch.setattr(training, "HOST_CALL_SECONDS", 0.0)
-    monkeypatch.setattr(HostFleet, "advance", interrupted_at_40)
+    monkeypatch.setattr(host_trainer, "HOST_CALL_SECONDS", 0.0)
+    monkeypatch.setattr(HostTrainer, "advance", interrupted_at_40)
     with pytest.raises(Interrupted) as stop:
         train_fleet([SMALL], checkpoint=path)
     assert stop.value.steps == 41
@@ -414,13 +413,15 @@ def test_a_diverged_agent_is_reported_and_its_engine_still_gets_numbers():
 
 
 def test_what_is_not_given_comes_from_the_environment():
-    arm = Arm(environment="homing-with-defaults", batch_size=128, collect=64, steps=100).resolved()
+    arm = resolved(Arm(environment="homing-with-defaults", batch_size=128, collect=64, steps=100))
     assert (arm.updates, arm.hidden, arm.random_steps) == (1, (8,), 8)
     assert (arm.collect, arm.steps) == (64, 100), "given, though the first is Goal2D's default"
-    assert arm.evaluation_episodes == Arm().evaluation_episodes == 80
+    assert arm.evaluation_episodes == 80
+    assert Arm().evaluation_episodes is UNSET
     assert {type(value) for value in arm.described().values()} <= {int, float, str, list, type(None)}
-    assert arm.resolved() == arm
-    assert Arm().resolved() == replace(Arm(), evaluation_environment="goal2d", ratio=0.0, update_ratio=0.0)
+    assert resolved(arm) == arm
+    filled = {**DEFAULTS, "evaluation_environment": "goal2d", "ratio": 0.0, "update_ratio": 0.0}
+    assert resolved(Arm()) == replace(Arm(), **filled)
 
 
 def test_environments_that_do_not_fit_are_refused():

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from augury.augmentations import choose, compose, from_numpy, hindsight
 from augury.errors import UserError
-from augury.fleet import Arm
+from augury.fleet import Arm, resolved
 from augury.sb3 import AugmentedReplayBuffer
 
 
@@ -313,7 +313,7 @@ def test_wrong_strategies_and_places_are_explained():
     with pytest.raises(UserError, match="unknown strategy 'futur': did you mean 'future'"):
         hindsight(vectorised, "futur")
     with pytest.raises(UserError, match="hindsight needs observations that tell achieved goals"):
-        Arm(augmentation=hindsight(vectorised)).resolved()
+        resolved(Arm(augmentation=hindsight(vectorised)))
 
 
 def test_what_cannot_be_saved_says_so(tmp_path):

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from augury.errors import UserError
-from augury.fleet import checkpoint
-from augury.runs import arrays, results
+from augury.runs import arrays, checkpoints, results
 from augury.study.arms import Size, arms_of
 from augury.study.cluster import RESTARTS, Cluster, needs_of
 from augury.study.local import LOG, Local
@@ -95,7 +94,7 @@ def begun(folder):
 
 def steps_in(job):
     """Of the checkpoint that has arrived."""
-    path = job.folder / checkpoint.NAME
+    path = job.folder / checkpoints.NAME
     return int(arrays.remarks(path)["rounds"]) * job.arms[0].arm.round_steps if path.exists() else 0
 
 
@@ -181,7 +180,7 @@ def test_a_fleet_goes_on_from_its_checkpoint_when_its_node_dies(two_nodes, tmp_p
 
 def test_a_fleet_that_fails_is_reported_and_others_go_on(two_nodes, tmp_path, expected):
     store, jobs = begun(tmp_path)
-    broken = jobs[0].folder / checkpoint.NAME
+    broken = jobs[0].folder / checkpoints.NAME
     broken.parent.mkdir(parents=True)
     broken.write_bytes(b"")
     events = []

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from augury.cli import main
 from augury.envs import ENVIRONMENTS
 from augury.errors import UserError
-from augury.fleet.fleet import fleets_of
+from augury.fleet.building import fleets_of, program_of
 from augury.runs.results import read_run
 from augury.study import chances
 from augury.study.arms import Size, StudyArm, arms_of
@@ -676,7 +676,7 @@ def test_every_study_loads_and_builds(path, quick):
         *range(len(arms))
     ]
     for one in arms:
-        program: Any = one.arm.program()
+        program: Any = program_of(one.arm)
         assert one.arm.evaluation_rounds[-1] == one.arm.rounds
         assert program.replay.batch_size >= one.arm.batch_size
     assert {one.arm.agents for one in arms} == {study.quick.agents if quick and study.quick else study.agents}

@@ -23,8 +23,8 @@ from rich.console import Console
 
 from augury.cli import main
 from augury.errors import UserError
-from augury.fleet import Arm, Result, checkpoint
-from augury.runs import results
+from augury.fleet import Arm, Result
+from augury.runs import checkpoints, results
 from augury.runs.files import claimed, replacing
 from augury.study import chances, runner, worker
 from augury.study.arms import Size, StudyArm, arms_of
@@ -147,7 +147,7 @@ def one_file(folder: Path, pattern: str) -> Path | None:
 def at_work(folder: Path) -> bool:
     """Whether a fleet is in the middle: it has been evaluated, and has saved where it stands."""
     pattern = f"{FLEETS}/*/{{}}".format
-    return bool(one_file(folder, pattern(checkpoint.NAME)) and one_file(folder, pattern(PROGRESS)))
+    return bool(one_file(folder, pattern(checkpoints.NAME)) and one_file(folder, pattern(PROGRESS)))
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
@@ -244,7 +244,7 @@ def test_a_killed_study_loses_its_worker_and_goes_on_where_it_was(half, whole, c
             assert process.wait() == -signal.SIGKILL, "it ended before it was killed"
     until(lambda: not workers(half), "the worker gone")
     assert "Traceback" not in "".join(path.read_text() for path in half.glob(f"{FLEETS}/*/{LOG}"))
-    assert one_file(half, f"{FLEETS}/*/{checkpoint.NAME}")
+    assert one_file(half, f"{FLEETS}/*/{checkpoints.NAME}")
     assert not one_file(half, f"{FLEETS}/*/{FINISHED}"), "the worker ended before it was left"
 
     main(["study", "status", str(half), "--json"])
@@ -297,7 +297,7 @@ def test_a_study_that_is_interrupted_saves_and_says_how_to_go_on(half, whole):
     assert process.returncode == 130
     assert said == "augury: stopped; the same command goes on from here\n"
     assert not workers(half)
-    saved = one_file(half, f"{FLEETS}/*/{checkpoint.NAME}")
+    saved = one_file(half, f"{FLEETS}/*/{checkpoints.NAME}")
     assert saved is not None
     assert stamps(half / FLEETS)[str(saved.relative_to(half / FLEETS))] not in first
     assert stamps(half / "arms") == before
@@ -668,7 +668,7 @@ def test_a_fleet_begun_with_other_settings_is_said_and_left(tmp_path):
     store, jobs = begun(tmp_path)
     for job in jobs:
         job.folder.mkdir(parents=True)
-        (job.folder / checkpoint.NAME).write_bytes(b"hours of training")
+        (job.folder / checkpoints.NAME).write_bytes(b"hours of training")
         names = [[one.task, one.name] for one in job.arms]
         (job.folder / PROGRESS).write_text(json.dumps({"arms": names, "steps": 9}))
     assert len(store.progress()) == 3
@@ -677,7 +677,7 @@ def test_a_fleet_begun_with_other_settings_is_said_and_left(tmp_path):
     )
     said = changed.others_begun([job.folder for job in others])
     assert said == [f"{jobs[1].folder} was begun with other arms or settings: it is left as it is"]
-    assert (jobs[1].folder / checkpoint.NAME).read_bytes() == b"hours of training"
+    assert (jobs[1].folder / checkpoints.NAME).read_bytes() == b"hours of training"
     assert store.progress().keys() == {("goal2d", "none")}
     assert store.others_begun([job.folder for job in jobs]) == []
 
@@ -790,12 +790,12 @@ def test_a_busy_folder_is_refused_and_left_alone(tmp_path, capsys):
 def test_a_worker_that_cannot_begin_says_why(tmp_path):
     store, jobs = begun(tmp_path)
     jobs[0].folder.mkdir(parents=True)
-    (jobs[0].folder / checkpoint.NAME).write_text("not a checkpoint")
+    (jobs[0].folder / checkpoints.NAME).write_text("not a checkpoint")
     events: list[Event] = []
     assert not run(jobs[:1], Local(), events.append)
     assert [event.kind for event in events] == ["started", "failed"]
-    assert events[1].why.startswith(f"checkpoint {jobs[0].folder / checkpoint.NAME} is damaged")
-    assert (jobs[0].folder / checkpoint.NAME).read_text() == "not a checkpoint"
+    assert events[1].why.startswith(f"checkpoint {jobs[0].folder / checkpoints.NAME} is damaged")
+    assert (jobs[0].folder / checkpoints.NAME).read_text() == "not a checkpoint"
     assert store.record().failed[("goal2d", "none")] == events[1].why
 
 

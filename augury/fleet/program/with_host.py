@@ -73,7 +73,7 @@ class HostProgram(Program):
             episode_steps=None,
         )
 
-    def round(
+    def store_and_learn(
         self, each: Each, agents: Agent, settings: Settings, packed: Array, round_: Array
     ) -> tuple[Agent, Array]:
         """Store what a round showed, learn, and give the first actions of the next round.
@@ -107,7 +107,7 @@ class HostProgram(Program):
         explore = partial(self._explore, step=step)
         return each(explore)(actor, settings, observation)
 
-    def play(self, each: Each, actor: Parameters, observation: Array) -> Array:
+    def best_actions(self, each: Each, actor: Parameters, observation: Array) -> Array:
         """Every agent's actions without exploration."""
 
         def turn(actor: Parameters, observation: Array) -> Array:

@@ -20,36 +20,39 @@ import numpy as np
 from jax.sharding import Mesh
 
 from augury.agents import Parameters
-from augury.envs.base import HostEngine
+from augury.envs.base import HostEngine, StepsOnHost
+from augury.envs.checks import checked_engine
 from augury.fleet.arm import Arm
-from augury.fleet.fleet import Fleet, is_cpu, spread
 from augury.fleet.program.base import Agent, Measured, Settings
 from augury.fleet.program.sheet import Rows, Sheet, write
 from augury.fleet.program.with_host import HostProgram
+from augury.fleet.trainer import OnDevices, is_cpu, spread
+from augury.runs.arrays import Arrays, under
 from augury.transition import Array, Transition
 
+HOST_CALL_SECONDS = 0.2
+"""Length of one call of `advance`: nothing is copied, so an interrupt can be noticed soon."""
 _ENGINE = "engine."
 _TRAINING, _EVALUATION, _PLAYING = 0, 1, 2
 
 
-class HostFleet(Fleet):
-    """Compiled functions over agents, and the engines that simulate their environments."""
+class HostTrainer(OnDevices[HostProgram]):
+    """A `Trainer`: compiled functions over agents, and the engines that simulate their environments."""
 
-    program: HostProgram
-
-    def __init__(self, arms: Sequence[Arm]) -> None:
-        super().__init__(arms)
+    def __init__(self, arms: Sequence[Arm], number: int = 0) -> None:
+        super().__init__(arms, number)
         self._seeds = [seed for arm in arms for seed in arm.seeds]
-        self._width, self._shown_width = self.program.replay.layout.width, self.program.observations.width
-        before = self._shown_width + len(self.program.environment.action_low) + 1
-        self._next_observation = slice(before, before + self._shown_width)
+        self._width = self.program.replay.layout.width
+        self._observation_width = self.program.observations.width
+        before = self._observation_width + len(self.program.environment.action_low) + 1
+        self._next_observation = slice(before, before + self._observation_width)
         """Its columns in the row of a transition: after observation, action and reward."""
 
     def init(self) -> Agent:
         """Agents that have seen the start of their first episodes."""
-        agents = super().init()
+        agents: Agent = self.compiled.init(self.settings)
         seeds = self._row_seeds(_TRAINING, rows=self.program.replay.environments)
-        observation = self._shown(self._training.reset(seed=seeds)[0])
+        observation = self._rows_of(self._training.reset(seed=seeds)[0])
         action = self._next_actions(agents.learner.actor, observation, step=0)
         return agents._replace(environment=self._outside(observation, action))
 
@@ -57,31 +60,42 @@ class HostFleet(Fleet):
         """Train for some rounds; returns when they are done. The agents passed in are used up."""
         outside, collect, width = agents.environment, self.program.collect, self._width
         agents = agents._replace(environment=None)
-        observation, action = self._shown(outside["observation"]), outside["action"]
+        observation, action = self._rows_of(outside["observation"]), outside["action"]
         state = {name: values for name, values in outside.items() if name.startswith(_ENGINE)}
         self._training.load_state({name.removeprefix(_ENGINE): values for name, values in state.items()})
         for round_ in range(first, first + rounds):
-            page = self._sheet(collect * width + self._shown_width)
+            page = self._sheet(collect * width + self._observation_width)
             for turn in range(collect):
                 if turn:
                     action = self._next_actions(agents.learner.actor, observation, round_ * collect + turn)
                 row = page.rows[:, turn * width : (turn + 1) * width]
                 observation = self._step(observation, action, row)
             page.rows[:, collect * width :] = observation.rows
-            agents, actions = self._compiled.round(agents, self.settings, page.ready(), np.int32(round_))
+            agents, actions = self.compiled.round(agents, self.settings, page.ready(), np.int32(round_))
             action = self._gathered(actions)
         return agents._replace(environment=self._outside(observation, action))
 
     def evaluate(self, agents: Agent, rounds: int) -> Measured:
         """Measure every agent after that many rounds."""
         success, returns = self._played(agents.learner.actor, _EVALUATION, rounds)
-        held = self._compiled.look_at(agents._replace(environment=None), self.settings, np.int32(rounds))
-        own: dict[str, Rows] = {name: np.asarray(values)[: self.agents] for name, values in held.items()}
-        return Measured(success=success, returns=returns, **own)
+        held = self.compiled.look_at(agents._replace(environment=None), self.settings, np.int32(rounds))
+        return Measured(success=success, returns=returns, **self.own(held))
 
     def play(self, actors: Parameters, seed: int) -> tuple[Rows, Rows]:
         """Share of successes and mean return of every policy, in episodes that start as the seed says."""
-        return self._played(self._on_devices(actors), _PLAYING, seed)
+        return self._played(self.dealt(actors), _PLAYING, seed)
+
+    def save(self, agents: Agent, rounds: int) -> Arrays:
+        outside = {f"{self._outside_name}{name}": values for name, values in agents.environment.items()}
+        arrays = self.saved(agents._replace(environment=None), rounds)
+        return arrays | {name: np.array(values, order="C") for name, values in outside.items()}
+
+    def load(self, arrays: Arrays) -> Agent:
+        agents = self.restored(jax.eval_shape(self.compiled.init, self.settings), arrays)
+        return agents._replace(environment=under(self._outside_name, arrays))
+
+    def call_seconds(self, agents: Agent) -> float:
+        return HOST_CALL_SECONDS
 
     def close(self) -> None:
         """Close the engines; they are made again when needed."""
@@ -91,15 +105,21 @@ class HostFleet(Fleet):
 
     @cached_property
     def _training(self) -> HostEngine:
-        return self.program.environment.vector(self.agents * self.program.replay.environments)
+        return _engine(self.program.environment, self.agents * self.program.replay.environments)
 
     @cached_property
     def _evaluation(self) -> HostEngine:
         rows = self.agents * self.program.evaluation_episodes
-        return self.program.evaluation_environment.vector(rows, autoreset=False)
+        return _engine(self.program.evaluation_environment, rows, autoreset=False)
 
-    def _compile(self, mesh: Mesh) -> HostCompiled:
-        return compiled_for_host(self.program, mesh)
+    @cached_property
+    def compiled(self) -> HostCompiled:
+        """The program's functions."""
+        return compiled_for_host(self.program, self.mesh)
+
+    @property
+    def _outside_name(self) -> str:
+        return f"{self.number}.outside."
 
     def _outside(self, observation: Sheet, action: Rows) -> dict[str, Rows]:
         """What training goes on from on the host: the engine, what it shows, and what it is asked next."""
@@ -109,7 +129,7 @@ class HostFleet(Fleet):
     def _step(self, observation: Sheet, action: Rows, row: Rows) -> Sheet:
         """Step every environment: write down what that showed, and return the observation to act on next."""
         shown, reward, terminated, truncated, infos = self._training.step(action)
-        following = self._shown(shown)
+        following = self._rows_of(shown)
         extras = {name: infos[name] for name in self.program.extras}
         write(row, observation.rows, action, reward, following.rows, terminated, truncated, extras)
         if "final_obs" in infos:
@@ -123,7 +143,7 @@ class HostFleet(Fleet):
         running = np.ones(engine.num_envs, bool)
         success, returns = np.zeros_like(running), np.zeros(engine.num_envs)
         while running.any():
-            action = self._gathered(self._compiled.play(actor, self._shown(observation).ready()))
+            action = self._gathered(self.compiled.best_actions(actor, self._rows_of(observation).ready()))
             following, reward, terminated, truncated, _ = engine.step(action)
             shown = Transition(observation, action, reward, following, terminated, truncated, {})
             success |= running & np.asarray(self.program.evaluation_environment.succeeded(shown))
@@ -138,12 +158,12 @@ class HostFleet(Fleet):
 
     def _next_actions(self, actor: Parameters, observation: Sheet, step: int) -> Rows:
         shown = observation.ready()
-        return self._gathered(self._compiled.next_actions(actor, self.settings, shown, np.int32(step)))
+        return self._gathered(self.compiled.next_actions(actor, self.settings, shown, np.int32(step)))
 
-    def _shown(self, observation: Rows) -> Sheet:
+    def _rows_of(self, observation: Rows) -> Sheet:
         """Observations of an engine's rows, side by side."""
         rows = len(jax.tree.leaves(observation)[0])
-        sheet = Sheet(self.agents, self.surplus, rows // self.agents, self._shown_width)
+        sheet = Sheet(self.agents, self.surplus, rows // self.agents, self._observation_width)
         write(sheet.rows, observation)
         return sheet
 
@@ -164,6 +184,11 @@ class HostFleet(Fleet):
         ]
 
 
+def _engine(environment: StepsOnHost, rows: int, *, autoreset: bool = True) -> HostEngine:
+    engine: HostEngine = checked_engine(environment.vector(rows, autoreset=autoreset), environment)
+    return engine
+
+
 class HostCompiled:
     """A program over the agents of a mesh of devices, compiled when first called."""
 
@@ -173,12 +198,12 @@ class HostCompiled:
 
         def round_(agents: Agent, settings: Settings, packed: Array, number: Array) -> tuple[Agent, Array]:
             self.traces += 1
-            return program.round(each, agents, settings, packed, number)
+            return program.store_and_learn(each, agents, settings, packed, number)
 
         self.init = spread(each(program.init), mesh, own=1)
         self.round = spread(round_, mesh, own=3, common=1, donate_argnums=0)
         self.next_actions = spread(partial(program.next_actions, each), mesh, own=3, common=1)
-        self.play = spread(partial(program.play, each), mesh, own=2)
+        self.best_actions = spread(partial(program.best_actions, each), mesh, own=2)
         self.look_at = spread(partial(program.look_at, each), mesh, own=2, common=1)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ import numpy.typing as npt
 from augury.agents import Parameters
 from augury.errors import UserError
 from augury.fleet.arm import Arm
-from augury.fleet.halves import fleet_for
+from augury.fleet.building import program_of
+from augury.fleet.checks import resolved
 from augury.fleet.program.base import Program, blank_observation
+from augury.fleet.trainers import trainer_for
 from augury.runs import arrays as files
 from augury.runs import results
 from augury.runs.arrays import Arrays, DamagedError
@@ -61,30 +64,23 @@ class Policies:
         shown = jax.tree.map(lambda part: np.asarray(part, np.float32), observation)
         return np.asarray(self._act(actor, shown))
 
-    def play(self, environment: str | None = None, episodes: int = 80, seed: int = 0) -> Played:
+    def play(self, environment: Any = None, episodes: int = 80, seed: int = 0) -> Played:
         """Let every agent play; where it was trained, if not said. The seed decides how episodes start."""
         for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
             if not least <= value < 2**31:
                 raise UserError(f"{name} must be at least {least}, and below 2^31, not {value}")
-        arm = self._arm(
-            evaluation_environment=environment or self.environment, evaluation_episodes=episodes
-        ).resolved()
-        fleet = fleet_for([arm])
-        try:
-            return Played(*fleet.play(self.actors, seed))
-        finally:
-            fleet.close()
+        arm = self._arm(evaluation_environment=environment or self.environment, evaluation_episodes=episodes)
+        with closing(trainer_for([resolved(arm)])) as trainer:
+            return Played(*trainer.play(self.actors, seed))
 
     def _arm(self, **changes: Any) -> Arm:
         """The arm they were trained by, as far as acting goes."""
-        known = {field.name for field in fields(Arm)}
-        asked = {name: value for name, value in self.asked.items() if name in known}
         unaugmented = {"augmentation": None, "ratio": None, "update_ratio": None}
-        return Arm(**(asked | {"hidden": tuple(asked["hidden"])} | unaugmented | changes))
+        return replace(Arm.from_description(self.asked), **(unaugmented | changes))
 
     @cached_property
     def _program(self) -> Program:
-        return self._arm(evaluation_environment=None).resolved().program()
+        return program_of(resolved(self._arm(evaluation_environment=None)))
 
     @cached_property
     def _act(self) -> Any:
