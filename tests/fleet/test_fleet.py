@@ -82,7 +82,7 @@ def test_arms_of_one_fleet_train_as_they_would_apart():
     checked = [resolved(arm) for arm in arms]
     assert fleets_of(checked) == [[0, 1, 2, 3]]
     fleet = JaxTrainer(checked)
-    together = fleet.advance(fleet.init(), 0, SMALL.rounds).learner
+    together = fleet.advance(fleet.init(), 0, resolved(SMALL).rounds).learner
     for index, arm in enumerate(arms):
         rows = jax.tree.map(lambda leaf, i=index: np.asarray(leaf)[2 * i : 2 * i + 2], together)
         assert_same(rows, learned(arm))

@@ -199,7 +199,7 @@ def member(tree, index):
 
 
 def test_observations_of_several_parts_are_stored_whole_and_with_their_true_ends():
-    seen = stored(*trained(), REACHING.rounds)
+    seen = stored(*trained(), resolved(REACHING).rounds)
     assert {name: part.shape for name, part in seen.observation.items()} == {
         "observation": (3, 4, 16, 4),
         "achieved_goal": (3, 4, 16, 2),
@@ -334,7 +334,7 @@ def test_several_environments_begin_apart_and_with_random_actions():
 def test_goals_of_hindsight_were_achieved_later_in_the_same_episode():
     fleet, agents = trained()
     replay, added, ratio = fleet.program.replay, jnp.int32(96), jnp.float32(REACHING.ratio)
-    seen = jax.tree.map(lambda leaf: leaf[0], stored(fleet, agents, REACHING.rounds))
+    seen = jax.tree.map(lambda leaf: leaf[0], stored(fleet, agents, resolved(REACHING).rounds))
     one = jax.tree.map(lambda leaf: leaf[0], agents.buffers)
     count = int(replay.augmented_size(one, added, ratio))
     finished = sum(int(np.flatnonzero(over)[-1]) + 1 for over in seen.terminated | seen.truncated)
@@ -367,7 +367,7 @@ def test_policies_outlast_their_run(run):
     policies, (fleet, agents) = load_policies(run), trained()
     assert policies.seeds == [0, 1, 2]
     assert_same(policies.actors, fleet.actors(agents))
-    seen = stored(fleet, agents, REACHING.rounds).observation
+    seen = stored(fleet, agents, resolved(REACHING).rounds).observation
     rows = jax.tree.map(lambda part: part[1, 0].astype(np.float64), seen)  # as an engine shows them
     actor = jax.tree.map(lambda leaf: leaf[1], policies.actors)
     expected = fleet.program.algorithm.act(actor, jax.tree.map(np.float32, rows))
