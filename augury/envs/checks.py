@@ -71,6 +71,8 @@ def _check_bounds(environment: Any, called: str) -> None:
             raise UserError(
                 f"{called}: {name}_low and {name}_high must be finite; coverage is measured between them"
             )
+        if not all((a < b).all() for a, b in zip(_parts(low), _parts(high), strict=True)):
+            raise UserError(f"{called}: {name}_low must lie below {name}_high in every number")
     if np.ndim(environment.action_low) != 1:
         raise UserError(f"{called}: actions must be vectors, not of shape {np.shape(environment.action_low)}")
 

@@ -16,24 +16,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-import jax.numpy as jnp
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from gymnasium.spaces import Box
 
-from augury.envs.base import Measure, RunsIn
 from augury.envs.mujoco import robots, terms
 from augury.envs.mujoco.physics import Physics, Rollout, Rows, Stepped
+from augury.envs.mujoco.task import MujocoTask
 from augury.envs.mujoco.terms import Quantity
-from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start, VectorEnvironment
-from augury.transition import Array, Transition
+from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start
 
 HORIZON = 1_000
-COVERED_SPEED = 10.0
-"""Coverage is measured over velocities within ±10."""
 
 Vector = npt.NDArray[np.float32]
 
@@ -49,8 +44,8 @@ TRAINING: Mapping[str, Any] = {
 """TD3's settings where they differ from Goal2D's (the authors' hyperparameter files)."""
 
 
-@dataclass(frozen=True)
-class Locomotion:
+@dataclass(frozen=True, kw_only=True)
+class Locomotion(MujocoTask):
     """One robot's task, as pure functions of arrays with a row for each environment."""
 
     robot: str
@@ -77,9 +72,9 @@ class Locomotion:
     """Observe and reward what Gymnasium's v4 does, older body positions included."""
     training: Mapping[str, Any] = field(default_factory=lambda: TRAINING, compare=False)
 
-    runs_in: ClassVar[RunsIn] = "host"
-    measure: ClassVar[Measure] = "returns"
-    horizon: ClassVar[int] = HORIZON
+    @property
+    def horizon(self) -> int:
+        return HORIZON
 
     @property
     def name(self) -> str:
@@ -97,13 +92,11 @@ class Locomotion:
         """The same task with observations that determine the state: velocities are not clipped."""
         return replace(self, velocity_limit=np.inf)
 
-    def vector(self, count: int, *, autoreset: bool = True, threads: int | None = None) -> VectorEnvironment:
-        """Many of them, simulated together."""
-        return VectorEnvironment(self, count, autoreset=autoreset, threads=threads)
+    def spec(self) -> mujoco.MjSpec:
+        return robots.load(self.robot, self.corrections)
 
     def physics(self, threads: int | None = None) -> Physics:
-        """A simulator of the robot."""
-        spec = robots.load(self.robot, self.corrections)
+        spec = self.spec()
         if self.as_gymnasium:
             return Stepped(spec, self.substeps, self._read_as_gymnasium, threads)
         if self.rewarded_for == "centre of mass":
@@ -122,9 +115,6 @@ class Locomotion:
             qvel = generator.uniform(-noise, noise, model.nv)
         return Start(qpos, qvel, goal=np.empty(0))
 
-    def control(self, moment: Moment, action: Rows) -> Rows:
-        return action
-
     def observe(self, moment: Moment) -> Rows:
         velocity = moment.qvel
         if self.velocity_limit < np.inf:
@@ -138,21 +128,9 @@ class Locomotion:
         reward -= self.control_weight * np.einsum("ij,ij->i", action, action)
         return Outcome(reward, ~self._is_healthy(after.qpos), dict(zip(self.extras, velocity.T, strict=True)))
 
-    def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
-        del extras  # the observation is the whole state, except the position, which does not matter
-        qpos = np.tile(self.model.qpos0, (len(observation), 1))
-        positions = self.model.nq - self.hidden_positions
-        qpos[:, self.hidden_positions :] = observation[:, :positions]
-        qvel = observation[:, positions : positions + self.model.nv]
-        return Start(qpos, qvel, goal=np.empty((len(qpos), 0)))
-
     @property
     def mirror_normal(self) -> Literal["x", "y"]:
         return robots.MIRROR_NORMAL[self.robot]
-
-    def succeeded(self, transition: Transition) -> Array:
-        """Never: these tasks are measured by their returns."""
-        return jnp.zeros_like(transition.terminated)
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -160,60 +138,15 @@ class Locomotion:
         return ("x_velocity", "y_velocity")[: self.hidden_positions]
 
     @cached_property
-    def model(self) -> mujoco.MjModel:
-        """The compiled model, to be read."""
-        return robots.load(self.robot, self.corrections).compile()
-
-    @cached_property
-    def seconds(self) -> float:
-        """Simulated time of one step."""
-        return float(self.substeps * self.model.opt.timestep)
-
-    @cached_property
     def table(self) -> tuple[Quantity, ...]:
         """What each number of the observation is."""
-        quantities = terms.positions(self.model)[self.hidden_positions :] + terms.velocities(self.model)
-        return (*quantities, *terms.readings(self._read_names))
-
-    @property
-    def observation_space(self) -> Box:
-        return Box(-np.inf, np.inf, (len(self.table),), np.float64)
-
-    @property
-    def action_space(self) -> Box:
-        return Box(self.action_low, self.action_high)
-
-    @property
-    def action_low(self) -> Vector:
-        return self.model.actuator_ctrlrange[:, 0].astype(np.float32)
-
-    @property
-    def action_high(self) -> Vector:
-        return self.model.actuator_ctrlrange[:, 1].astype(np.float32)
-
-    @property
-    def observation_low(self) -> Vector:
-        """Lower bound for measuring coverage; observations may go beyond it."""
-        return self._covered_ranges[:, 0]
-
-    @property
-    def observation_high(self) -> Vector:
-        return self._covered_ranges[:, 1]
-
-    @cached_property
-    def _covered_ranges(self) -> Vector:
-        return np.array([self._covered_range(quantity) for quantity in self.table], np.float32)
+        return (*super().table, *terms.readings(self._read_names))
 
     def _covered_range(self, quantity: Quantity) -> tuple[float, float]:
-        if quantity.kind != "qpos":
-            return -COVERED_SPEED, COVERED_SPEED
-        if quantity.address == self.hidden_positions and np.isfinite(self.healthy_height).all():
+        is_height = quantity.kind == "qpos" and quantity.address == self.hidden_positions
+        if is_height and np.isfinite(self.healthy_height).all():
             return self.healthy_height
-        joint = self.model.joint(quantity.joint)
-        if self.model.jnt_limited[joint.id]:
-            low, high = joint.range
-            return float(low), float(high)
-        return (-np.pi, np.pi) if quantity.unit == "rad" else (-1.0, 1.0)
+        return super()._covered_range(quantity)
 
     def _rewarded_position(self, moment: Moment) -> Rows:
         """The position whose velocity is rewarded: x, and y where the robot has one."""
@@ -246,7 +179,7 @@ _MASS_QUANTITIES = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 
 
 def _corrected(robot: str, **settings: Any) -> Locomotion:
-    return Locomotion(robot, robots.corrections_of(robot, "corrected"), **settings)
+    return Locomotion(robot=robot, corrections=robots.corrections_of(robot, "corrected"), **settings)
 
 
 SWIMMER = _corrected(
