@@ -1,7 +1,7 @@
 """Where transitions come from."""
 
 from augury.envs.base import AnyEnvironment, Environment, HostEngine, HostEnvironment, JaxEnvironment
-from augury.envs.registry import ENVIRONMENTS, make, reference, register
+from augury.envs.registry import ENVIRONMENTS, load, make, reference, register
 
 __all__ = [
     "ENVIRONMENTS",
@@ -10,6 +10,7 @@ __all__ = [
     "HostEngine",
     "HostEnvironment",
     "JaxEnvironment",
+    "load",
     "make",
     "reference",
     "register",

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from augury import references
 from augury.envs.base import AnyEnvironment
 from augury.envs.checks import checked
 from augury.errors import UserError
-from augury.references import describe, is_reference, load, reference_to
+from augury.references import describe, is_reference, reference_to
 from augury.registry import Registry, origin_of
 
 
@@ -61,6 +62,11 @@ def make(source: Any) -> AnyEnvironment:
     return _loaded(source) if is_reference(source) else ENVIRONMENTS[source]
 
 
+def load(text: str) -> Any:
+    """What a `module:name` stands for, which may be an environment of another kind, as Gymnasium's."""
+    return _made(references.load(text, "environment"), text)
+
+
 def reference(source: Any) -> str:
     """The text by which `make` finds an environment again, in this process or another."""
     if isinstance(source, str):
@@ -73,7 +79,7 @@ def reference(source: Any) -> str:
 @lru_cache(maxsize=64)
 def _loaded(text: str) -> AnyEnvironment:
     """Loaded once, so that it is the same environment wherever it is named."""
-    environment: AnyEnvironment = checked(_made(load(text, "environment"), text))
+    environment: AnyEnvironment = checked(load(text))
     return environment
 
 

@@ -15,7 +15,7 @@ from augury.envs.mujoco.locomotion import Locomotion
 from augury.envs.mujoco.rendering import Camera
 from augury.runs.files import replacing
 from augury.transition import Transition
-from augury.verify.simulators import TaskSimulator
+from augury.verify.simulators import source_of
 from augury.verify.validity import augment
 
 PIXELS = 480
@@ -63,7 +63,7 @@ def draw_poses(
 
 def _chosen(task: Locomotion, count: int, seed: int) -> Transition:
     """Transitions of a robot that has moved far from its first pose, but has not fallen."""
-    collected = TaskSimulator(task).collect(POSES * count, None, seed)
+    collected = source_of(task).collect(POSES * count, None, seed)
     poses = task.restored(np.asarray(collected.observation), {}).qpos
     far = np.where(collected.terminated, -np.inf, np.abs(poses - task.model.qpos0).sum(1))
     best = [number + count * far[number::count].argmax() for number in range(count)]

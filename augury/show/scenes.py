@@ -23,7 +23,7 @@ from augury.envs.panda.scenery import camera
 from augury.envs.panda.tasks import PandaTask
 from augury.runs.files import replacing
 from augury.transition import Observation, Transition
-from augury.verify.panda import PandaSimulator
+from augury.verify.simulators import source_of
 from augury.verify.validity import augment
 
 WIDTH, HEIGHT = 720, 600
@@ -85,7 +85,7 @@ def _chosen(task: PandaTask, count: int, seed: int) -> Transition:
         return np.clip(wanted, task.action_low, task.action_high)
 
     # So many are one episode in each of `EPISODES * count` environments, side by side.
-    collected = PandaSimulator(task).collect(EPISODES * count * task.horizon, reach, seed)
+    collected = source_of(task).collect(EPISODES * count * task.horizon, reach, seed)
     numbers = collected.observation["observation"]
     away = np.linalg.norm(numbers[:, hand] - numbers[:, thing], axis=1)
     if not isinstance(task.goals, RotationTask):

@@ -1,4 +1,4 @@
-"""What the verifier asks of a simulator, and what simulators of our own tasks share."""
+"""What the verifier asks of a simulator, and what simulators share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs import HostEngine
-from augury.envs.mujoco.physics import Physics
 from augury.envs.mujoco.terms import Quantity
-from augury.envs.mujoco.vector import Moment, Outcome, Start, Task
 from augury.transition import Observation, Transition
-from augury.verify.observations import taken
 
 Rows = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -33,20 +29,25 @@ class Answer(NamedTuple):
     terminated: Flags
     extras: dict[str, npt.NDArray[Any]]
     observation: Observation | None = None
-    """What is seen where it was put: for simulators that are put there by extras, which know more."""
+    """What is observed where it was put; None where that is the given observation for certain."""
 
 
-class Simulator(Protocol):
-    """What the verifier asks of an environment."""
+class Source(Protocol):
+    """Where observed transitions come from."""
 
     name: str
+
+    def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
+        """Transitions under random actions, or a policy's; in rows."""
+
+
+class Simulator(Source, Protocol):
+    """What the verifier asks of an environment."""
+
     table: tuple[Quantity, ...]
     """What each observed number is; of a dict, each number of its entries side by side."""
     single_precision: bool
     """Whether it computes, or shows what it computed, with 32 bits."""
-
-    def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
-        """Transitions under random actions, or a policy's; in rows."""
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         """Restore every row, step, and look."""
@@ -55,41 +56,18 @@ class Simulator(Protocol):
         """Which transitions begin or end touching something; None where that means nothing."""
 
 
-def played(
-    engine: HostEngine,
-    rounds: int,
-    act: Callable[[Observation], Rows],
-    seed: Any,
-    *,
-    extras: Sequence[str] = (),
-    begins: Callable[[], dict[str, Rows]] = dict,
-) -> list[Transition]:
-    """A transition of every environment in each round, with these extras of a step's infos.
+def has_goals(environment: Any) -> bool:
+    """Whether hindsight can relabel what an environment observes."""
+    low = environment.observation_low
+    return isinstance(low, Mapping) and "achieved_goal" in low
 
-    `begins` is asked for more of them before every step.
+
+def abreast(environment: Any, samples: int) -> int:
+    """Copies of an environment in which so many transitions are collected.
+
+    With goals few enough to play whole episodes: hindsight looks along them.
     """
-    observation, _ = engine.reset(seed=seed)
-    rounds_played = []
-    for _ in range(rounds):
-        action = act(observation)
-        before = begins()
-        following, reward, terminated, truncated, infos = engine.step(action)
-        end = infos.get("final_obs", following)
-        named = before | {name: infos[name] for name in extras}
-        rounds_played.append(
-            rows(taken(observation), action, reward, taken(end), terminated, truncated, named)
-        )
-        observation = following
-    return rounds_played
-
-
-def one_step(task: Task, physics: Physics, start: Start, action: Rows) -> tuple[Moment, Moment, Outcome]:
-    """Where a task of the vector engine begins, and what comes of an action there; all rows at once."""
-    before = physics.start(start.qpos, start.qvel)
-    begins = Moment.of(physics, before, start.goal)
-    after = physics.advance(before, task.control(begins, action))
-    ends = Moment.of(physics, after, start.goal)
-    return begins, ends, task.outcome(begins, action, ends)
+    return min(COLLECTING, -(-samples // environment.horizon) if has_goals(environment) else samples)
 
 
 def rows(*fields: Any) -> Transition:
@@ -101,3 +79,14 @@ def joined(parts: Sequence[Transition], samples: int | None = None) -> Transitio
     """One transition with `samples` rows, or all."""
     together: Transition = jax.tree.map(lambda *leaves: np.concatenate(leaves)[:samples], *parts)
     return together
+
+
+def numbers(info: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The numbers and arrays of numbers of an info, which are what a transition can carry along."""
+    found = {name: np.array(value) for name, value in info.items() if not isinstance(value, dict)}
+    return {name: value for name, value in found.items() if value.dtype.kind in "biuf"}
+
+
+def shared(infos: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names that all of them have."""
+    return sorted(set.intersection(*(set(info) for info in infos)))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs.mujoco.terms import Quantity
+from augury.errors import UserError
 from augury.transition import Observation
 
 Rows = npt.NDArray[np.float64]
@@ -51,6 +52,30 @@ def places_of(observation: Observation) -> dict[str, list[int]]:
     sizes = {name: observation[name].shape[-1] for name in sorted(observation)}
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: list(range(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def in_single_precision(observation: Observation) -> bool:
+    """Whether some of its numbers have 32 bits."""
+    parts = observation.values() if isinstance(observation, dict) else [observation]
+    return any(np.asarray(part).dtype == np.float32 for part in parts)
+
+
+def table_of(environment: Any) -> tuple[Quantity, ...]:
+    """What each number is, in a flat row: what its `table` says, else numbered.
+
+    The table of a dict observation is a dict too, of as many entries as it has something to say about.
+    """
+    low, own = environment.observation_low, getattr(environment, "table", None)
+    parts = low.values() if isinstance(low, Mapping) else [low]
+    if any(np.ndim(part) != 1 for part in parts):
+        raise UserError(f"{environment.name} must observe a vector or a dict of vectors: flatten it")
+    if not isinstance(low, Mapping):
+        return tuple(own) if own else numbered(len(low))
+    named = {
+        entry: [(f"{entry}: {number.name}", number.unit) for number in numbers]
+        for entry, numbers in (own or {}).items()
+    }
+    return entries_table(numbered_entries({name: len(part) for name, part in low.items()}) | named)
 
 
 def numbered(count: int) -> tuple[Quantity, ...]:

@@ -5,9 +5,9 @@
     answer    ← the simulator, put where the augmented observation says, given the augmented action
     invalid   ← augmented and answer differ in next observation, reward, termination or an extra
 
-All in double precision, but for dicts of 32 bits, which keep them. Where a simulator needs more than the
-observation to be put somewhere, what is seen there must be the observation. An augmentation is
-dynamics-invariant where nothing is invalid.
+Dict observations keep their 32-bit numbers; everything else is compared in double precision. Where a
+simulator needs more than the observation to be put somewhere, what is observed there must be the observation.
+An augmentation is dynamics-invariant where nothing is invalid.
 """
 
 from __future__ import annotations
@@ -16,21 +16,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-import gymnasium
 import jax
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
-from augury import augmentations, envs
 from augury.augmentations.base import Augmentation, as_pytree, conform, describe, needs_of
-from augury.envs.mujoco.probe import unwrapped
 from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify import causes
 from augury.verify.base import Answer, Flags, Policy, Rows, Simulator, joined
 from augury.verify.observations import flat
 from augury.verify.simulators import simulator_of
+from augury.verify.subjects import Subject
 
 Indices = npt.NDArray[np.intp]
 
@@ -148,7 +146,7 @@ def verify(
     policy: Policy | None = None,
     seed: int = 0,
 ) -> Report:
-    """Ask the simulator about an augmentation: a function, or one of the catalogue by name.
+    """Ask the simulator about an augmentation: a function, a name, or a `module:name`; so is the environment.
 
     With a policy, half of the transitions are collected under it and half under random actions.
     """
@@ -158,32 +156,22 @@ def verify(
         raise UserError(f"tolerance must be 0 or more, not {tolerance}")
     if seed < 0:
         raise UserError(f"seed must be 0 or more, not {seed}")
-    name = describe(augmentation)
-    if isinstance(augmentation, str):
-        entry, _ = augmentations.parse(augmentation)
-        environment = entry.home if environment is None else environment
-        if isinstance(environment, str):
-            entry.require(envs.make(environment).name)
-        augmentation = augmentations.make(augmentation, _name_of(environment) if entry.takes_task else None)
-    if not callable(augmentation):
-        raise UserError(f"{name} is no augmentation: it cannot be called")
-    if environment is None:
-        raise UserError(f"say on which environment to verify {name}")
-    simulator, needs = simulator_of(environment), needs_of(augmentation)
+    subject = Subject.of(augmentation, environment)
+    simulator, needs = simulator_of(subject.environment), needs_of(subject.augmentation)
 
     collected = _collected(simulator, samples, policy, seed, needs)
     kept, repeating_error = _repeatable(simulator, collected, needs, tolerance)
     observed: Transition = jax.tree.map(lambda leaf: leaf[kept], collected)
     # An augmentation sees the extras that it needs; the others go with the transition, to restore it.
     seen = observed._replace(extras={extra: observed.extras[extra] for extra in needs})
-    augmented = augment(augmentation, seen, seed)
+    augmented = augment(subject.augmentation, seen, seed)
     augmented = augmented._replace(extras=observed.extras | augmented.extras)
     errors = Errors.between(simulator, augmented, needs)
     wrong = errors.largest > tolerance
     contact = _contact(simulator, augmented, wrong)
     interval = binomtest(int(wrong.sum()), len(wrong)).proportion_ci(CONFIDENCE, "exact")
     return Report(
-        augmentation=name,
+        augmentation=subject.name,
         environment=simulator.name,
         samples=len(wrong),
         set_aside=samples - len(wrong),
@@ -382,10 +370,3 @@ def _cause_by_repair(
         return picked
 
     return causes.recognised(simulator, rows(observed), rows(augmented), tolerance)
-
-
-def _name_of(environment: Any) -> str | None:
-    """What an environment of ours is called; other people's have no name that means anything here."""
-    if isinstance(environment, gymnasium.Env):
-        environment = unwrapped(environment)
-    return environment if isinstance(environment, str) else getattr(environment, "name", None)

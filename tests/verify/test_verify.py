@@ -561,7 +561,7 @@ def test_gymnasiums_own_environment_is_verified_by_probing():
     [
         (lambda: verify("ant/rotat"), "did you mean 'ant/rotate'"),
         (lambda: verify("ant/rotate", samples=0), "samples must be at least 1, not 0"),
-        (lambda: verify(MIRRORED), "say on which environment to verify mirrored"),
+        (lambda: verify(MIRRORED), "say which environment mirrored is for"),
         (lambda: verify("ant/rotate", "goal2d"), "'ant/rotate' is for ant, not for goal2d"),
         (lambda: verify(rotate(ANT), "goal2d"), "goal2d does not provide the extras x_velocity, y_velocity"),
         (lambda: verify("ant/rotate", tolerance=np.nan), "tolerance must be 0 or more, not nan"),

@@ -8,10 +8,7 @@ import gymnasium
 import mujoco
 import numpy as np
 
-from augury.envs.mujoco.locomotion import Locomotion
 from augury.envs.mujoco.terms import Quantity, positions, velocities
-from augury.envs.panda.reference.panda_gym import PandaGym
-from augury.envs.panda.tasks import PandaTask
 from augury.errors import UserError
 
 PROBES = 4
@@ -38,7 +35,7 @@ def unwrapped(env: Any) -> Any:
             "restore(observation, extras)"
         )
     task = getattr(env, "task", None)
-    return task if isinstance(task, Locomotion | PandaTask | PandaGym) else env
+    return task if hasattr(task, "runs_in") else env  # an environment that the trainer knows
 
 
 def is_mujoco(env: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -66,6 +66,11 @@ class PandaEnvironment:
     @property
     def action_high(self) -> Vector:
         return np.ones(settings.action_size(self.goals), np.float32)
+
+    @property
+    def table(self) -> Mapping[str, Sequence[settings.Component]]:
+        """What each number of the entry `observation` is."""
+        return {"observation": settings.table(self.goals)}
 
     @property
     def observation_low(self) -> Bounds:

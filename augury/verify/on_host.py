@@ -1,0 +1,208 @@
+"""Environments that a simulator on the host steps, many copies at a time.
+
+There are two ways to be put somewhere. A task of the vector engine says by `restored` where a simulation
+begins, and all rows are answered at once. Any other environment has an engine that can be put where it looks
+like the observations, by `restore`, or that answers on its own, by `ask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import mujoco
+import numpy as np
+
+from augury.envs.base import HostEngine, StepsOnHost
+from augury.envs.checks import checked_engine
+from augury.envs.mujoco.vector import Moment
+from augury.errors import UserError
+from augury.transition import Observation, Transition
+from augury.verify.base import (
+    Answer,
+    Flags,
+    Policy,
+    Rows,
+    abreast,
+    has_goals,
+    joined,
+    numbers,
+    rows,
+    shared,
+)
+from augury.verify.episodes import with_later_goals
+from augury.verify.observations import in_single_precision, table_of, taken
+
+LANES = 16
+"""Copies that are asked side by side, at most: each may be a process."""
+SIMULATED = ("physics", "observe", "control", "outcome")
+"""What tells a task of the vector engine."""
+_FINAL = ("final_obs", "final_info")
+
+
+class HostSource:
+    """Collects; nothing needs to be restored for that."""
+
+    def __init__(self, environment: StepsOnHost) -> None:
+        self.environment: Any = environment
+        self.name = environment.name
+        self.single_precision = False  # until something was observed
+
+    def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
+        engine = self._engine(abreast(self.environment, samples))
+        low, high = self.environment.action_low, self.environment.action_high
+        generator = np.random.default_rng(seed)
+
+        def act(observation: Observation) -> Rows:
+            action: Any = generator.uniform(low, high, (engine.num_envs, len(low)))
+            if policy is not None:
+                action = np.asarray(policy(observation), np.float64)
+            self.single_precision = in_single_precision(observation)
+            # As simulators of 32 bits take them: so what is stored is what was done.
+            return action.astype(np.float32).astype(np.float64) if self.single_precision else action
+
+        seeds = list(range(seed, seed + engine.num_envs))
+        if has_goals(self.environment):
+            # Far apart, so that other seeds give other goals.
+            seeds = generator.integers(2**63, size=engine.num_envs).tolist()
+        rounds = _played(engine, -(-samples // engine.num_envs), act, seeds, self._begins(engine))
+        engine.close()
+        if has_goals(self.environment):
+            rounds = with_later_goals(rounds, generator)
+        return joined(rounds, samples)
+
+    def _engine(self, count: int, *, autoreset: bool = True) -> Any:
+        return checked_engine(self.environment.vector(count, autoreset=autoreset), self.environment)
+
+    def _begins(self, engine: Any) -> Callable[[], dict[str, Rows]]:
+        """What a task of the vector engine needs beyond the observation, to be put there again."""
+        if not hasattr(self.environment, "state"):
+            return dict
+        return lambda: {"state": self.environment.state(engine.moment)}
+
+
+class TaskSimulator(HostSource):
+    """A task of the vector engine, all rows at once."""
+
+    def __init__(self, environment: StepsOnHost) -> None:
+        super().__init__(environment)
+        if not hasattr(environment, "restored"):
+            raise UserError(
+                f"{self.name} cannot be verified: give it a method restored(observation, extras) that "
+                "returns the Start which looks like that"
+            )
+        self.table = table_of(environment)
+        self._physics = self.environment.physics(None)
+        self._has_state = hasattr(environment, "state")
+
+    def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
+        task, physics = self.environment, self._physics
+        start = task.restored(observation, extras)
+        before = physics.start(start.qpos, start.qvel)
+        begins = Moment.of(physics, before, start.goal)
+        ends = Moment.of(physics, physics.advance(before, task.control(begins, action)), start.goal)
+        outcome = task.outcome(begins, action, ends)
+        # Where the observation alone says where to be put, it is what is observed there.
+        seen = task.observe(begins) if self._has_state else None
+        return Answer(task.observe(ends), outcome.reward, outcome.terminated, outcome.extras, seen)
+
+    def in_contact(self, transition: Transition) -> Flags | None:
+        """Known where the observation alone says what pose it is."""
+        if self._has_state:
+            return None
+        begins, ends = (
+            touching(self._physics.model, self.environment.restored(observation, {}).qpos)
+            for observation in (transition.observation, transition.next_observation)
+        )
+        return begins | ends
+
+
+class EngineSimulator(HostSource):
+    """Any other engine, as many rows at once as it has copies."""
+
+    def __init__(self, environment: StepsOnHost) -> None:
+        super().__init__(environment)
+        self.table = table_of(environment)
+        self._asked: Any = None
+
+    def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
+        if self._asked is None:
+            lanes = min(LANES, -(-len(action) // self.environment.horizon))
+            self._asked = self._engine(lanes, autoreset=False)
+        if hasattr(self._asked, "ask"):
+            seen, following, reward, terminated, named = self._asked.ask(observation, extras, action)
+            return Answer(following, reward, terminated, named, seen)
+        return _restored_and_stepped(self._asked, observation, extras, action)
+
+    def in_contact(self, transition: Transition) -> None:
+        """Nobody knows what touches what."""
+        return
+
+    def _engine(self, count: int, *, autoreset: bool = True) -> Any:
+        engine = super()._engine(count, autoreset=autoreset)
+        if not (hasattr(engine, "restore") or hasattr(engine, "ask")):
+            raise UserError(
+                f"{self.name} cannot be verified: give the engine that its vector(count) returns a method "
+                "restore(observation, extras) that puts every copy where it looks like that"
+            )
+        return engine
+
+
+def touching(model: mujoco.MjModel, poses: Iterable[Rows]) -> Flags:
+    """In which poses something touches."""
+    data = mujoco.MjData(model)
+
+    def touches(qpos: Rows) -> bool:
+        data.qpos[:] = qpos
+        mujoco.mj_fwdPosition(model, data)
+        return bool(data.ncon)
+
+    return np.array([touches(qpos) for qpos in poses])
+
+
+def _played(
+    engine: HostEngine,
+    rounds: int,
+    act: Callable[[Observation], Rows],
+    seeds: list[int],
+    begins: Callable[[], dict[str, Rows]],
+) -> list[Transition]:
+    """A transition of every environment in each round, with the numbers of a step's infos as extras.
+
+    `begins` is asked for more of them before every step.
+    """
+    observation, _ = engine.reset(seed=seeds)
+    played = []
+    for _ in range(rounds):
+        before, action, named = taken(observation), act(observation), begins()
+        observation, reward, terminated, truncated, infos = engine.step(action)
+        end = taken(infos.get("final_obs", observation))
+        outcome = (np.array(reward, np.float64), end, np.array(terminated), np.array(truncated))
+        played.append(rows(before, action, *outcome, named | _of_rows(infos)))
+    names = shared([one.extras for one in played])
+    return [one._replace(extras={name: one.extras[name] for name in names}) for one in played]
+
+
+def _restored_and_stepped(engine: Any, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
+    """Some rows after the others; the last is repeated where they do not come out even."""
+    answers = []
+    for first in range(0, len(action), engine.num_envs):
+        chosen = np.minimum(np.arange(first, first + engine.num_envs), len(action) - 1)
+        given, named = jax.tree.map(lambda leaf: leaf[chosen], (observation, dict(extras)))  # noqa: B023
+        seen = engine.restore(given, named)
+        following, reward, terminated, _, infos = engine.step(action[chosen])
+        end = taken(infos.get("final_obs", following))
+        outcome = (np.array(reward, np.float64), np.array(terminated), _of_rows(infos))
+        answers.append(Answer(end, *outcome, None if seen is None else taken(seen)))
+    names = shared([one.extras for one in answers])
+    answers = [one._replace(extras={name: one.extras[name] for name in names}) for one in answers]
+    answer: Answer = jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(action)], *answers)
+    return answer
+
+
+def _of_rows(infos: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a vector environment's infos."""
+    return numbers(
+        {name: each for name, each in infos.items() if not name.startswith("_") and name not in _FINAL}
+    )

@@ -1,0 +1,139 @@
+"""Gymnasium's environments, one row after the other.
+
+One joins by a method `restore(observation, extras)`, which puts it where it looks like that. The extras are
+the numbers in the info of the step that began there. A `restore` that goes by them may return the dict that
+is then observed, for the observation to be compared with. MuJoCo environments need no `restore` where all
+they observe is positions and velocities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import mujoco
+import numpy as np
+from gymnasium.spaces import Box, Dict
+
+from augury.envs.mujoco.probe import is_mujoco, observation_table
+from augury.errors import UserError
+from augury.transition import Transition
+from augury.verify.base import Answer, Flags, Policy, Rows, joined, numbers, rows, shared
+from augury.verify.episodes import with_later_goals
+from augury.verify.observations import entries_table, numbered, numbered_entries, taken
+from augury.verify.on_host import touching
+
+
+class GymSource:
+    """Collects; nothing needs to be restored for that."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.name = type(getattr(env, "env", env)).__name__
+        space = env.observation_space
+        self._parts: dict[str, Any] = space.spaces if isinstance(space, Dict) else {"": space}
+        if not all(isinstance(part, Box) and len(part.shape) == 1 for part in self._parts.values()):
+            raise UserError(
+                f"{self.name} must observe a vector or a dict of vectors, not {space}: flatten it"
+            )
+
+    def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
+        self.env.action_space.seed(seed)
+        observation, _ = self.env.reset(seed=seed)
+        rounds = []
+        for _ in range(samples):
+            before = taken(observation)
+            action = self.env.action_space.sample()
+            if policy is not None:
+                action = np.asarray(policy(_one_row(observation)))[0]
+            following, reward, terminated, truncated, info = self.env.step(action)
+            outcome = (np.float64(reward), taken(following), terminated, truncated)
+            step = (before, np.array(action), *outcome, _numbers(info))
+            rounds.append(rows(*(_one_row(part) for part in step)))
+            observation = self.env.reset()[0] if terminated or truncated else following
+        if "achieved_goal" in self._parts:
+            rounds = with_later_goals(rounds, np.random.default_rng(seed))
+        return joined(rounds)
+
+
+class GymSimulator(GymSource):
+    """Answers by its `restore`."""
+
+    def __init__(self, env: Any) -> None:
+        if not hasattr(env, "restore"):
+            if not is_mujoco(env):
+                raise UserError(
+                    f"{type(env).__name__} cannot be verified: give it a method restore(observation, extras) "
+                    "that puts it where it looks like that"
+                )
+            env = Probed(env)
+        super().__init__(env)
+        sizes = {name: part.shape[0] for name, part in self._parts.items()}
+        if isinstance(env.observation_space, Dict):
+            self.table = entries_table(numbered_entries(sizes))
+        else:
+            self.table = getattr(env, "table", None) or numbered(sizes[""])
+        self.single_precision = any(part.dtype == np.float32 for part in self._parts.values())
+
+    def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
+        self.env.reset()
+        answers, seen, infos = [], [], []
+        for row in range(len(action)):
+            shown = self.env.restore(_row(observation, row), _row(dict(extras), row))
+            if isinstance(shown, dict):
+                seen.append(taken(shown))
+            following, reward, terminated, _, info = self.env.step(action[row])
+            answers.append((taken(following), np.float64(reward), np.bool_(terminated)))
+            infos.append(_numbers(info))
+        found = {name: np.array([info[name] for info in infos]) for name in shared(infos)}
+        following, reward, terminated = _stacked(answers)
+        return Answer(following, reward, terminated, found, _stacked(seen) if seen else None)
+
+    def in_contact(self, transition: Transition) -> Flags | None:
+        return self.env.in_contact(transition) if isinstance(self.env, Probed) else None
+
+
+class Probed:
+    """One of Gymnasium's MuJoCo environments, with a `restore` that sets positions and velocities."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.table = observation_table(env)
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+        self.reset, self.step = env.reset, env.step
+
+    def restore(self, observation: Rows, extras: Mapping[str, Any]) -> None:
+        """What is not observed is where the model puts it; the solver starts afresh."""
+        del extras
+        mujoco.mj_resetData(self.env.model, self.env.data)
+        self.env.set_state(*self._state(observation))
+
+    def in_contact(self, transition: Transition) -> Flags:
+        starts, ends = (
+            [self._state(observation)[0] for observation in observations]
+            for observations in (transition.observation, transition.next_observation)
+        )
+        return touching(self.env.model, starts) | touching(self.env.model, ends)
+
+    def _state(self, observation: Rows) -> tuple[Rows, Rows]:
+        qpos, qvel = self.env.model.qpos0.copy(), np.zeros(self.env.model.nv)
+        for value, quantity in zip(observation, self.table, strict=True):
+            (qpos if quantity.kind == "qpos" else qvel)[quantity.address] = value
+        return qpos, qvel
+
+
+def _one_row(values: Any) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], values)
+
+
+def _row(values: Any, row: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[row], values)
+
+
+def _stacked(rows: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.array(leaves), *rows)
+
+
+def _numbers(info: Mapping[str, Any]) -> dict[str, Rows]:
+    return {name: value.astype(np.float64) for name, value in numbers(info).items()}
