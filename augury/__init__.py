@@ -1,9 +1,86 @@
-"""Augury tells when data augmentation will help reinforcement learning, and gives it when it does."""
+"""Augury tells when data augmentation will help reinforcement learning, and gives it when it does.
 
-from augury.envs import gym as _gym
-from augury.transition import Transition
+What people need most is here, and loaded when first used: importing `augury` loads no JAX.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from augury import gymnasium_ids as _gymnasium_ids
+
+if TYPE_CHECKING:
+    from augury.augmentations import augmentation, choose, compose, from_numpy, hindsight, sometimes
+    from augury.augmentations.symmetry import reflect, rotate
+    from augury.envs import HostEnvironment, JaxEnvironment, register
+    from augury.envs.mujoco.task import MujocoTask
+    from augury.fleet import Arm, Result, load_policies, train, use_all_cores
+    from augury.transition import Transition
+    from augury.verify import assert_dynamics_invariant, verify
 
 __version__ = "0.1.0"
-_gym.register()
 
-__all__ = ["Transition", "__version__"]
+_HOMES = {
+    "Arm": "augury.fleet",
+    "HostEnvironment": "augury.envs",
+    "JaxEnvironment": "augury.envs",
+    "MujocoTask": "augury.envs.mujoco.task",
+    "Result": "augury.fleet",
+    "Transition": "augury.transition",
+    "assert_dynamics_invariant": "augury.verify",
+    "augmentation": "augury.augmentations",
+    "choose": "augury.augmentations",
+    "compose": "augury.augmentations",
+    "from_numpy": "augury.augmentations",
+    "hindsight": "augury.augmentations",
+    "load_policies": "augury.fleet",
+    "reflect": "augury.augmentations.symmetry",
+    "register": "augury.envs",
+    "rotate": "augury.augmentations.symmetry",
+    "sometimes": "augury.augmentations",
+    "train": "augury.fleet",
+    "use_all_cores": "augury.fleet",
+    "verify": "augury.verify",
+}
+"""Which module each name is loaded from."""
+
+__all__ = [
+    "Arm",
+    "HostEnvironment",
+    "JaxEnvironment",
+    "MujocoTask",
+    "Result",
+    "Transition",
+    "__version__",
+    "assert_dynamics_invariant",
+    "augmentation",
+    "choose",
+    "compose",
+    "from_numpy",
+    "hindsight",
+    "load_policies",
+    "reflect",
+    "register",
+    "rotate",
+    "sometimes",
+    "train",
+    "use_all_cores",
+    "verify",
+]
+
+_gymnasium_ids.register()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'augury' has no attribute '{name}'")
+    home = import_module(_HOMES[name])
+    # `augury.verify` is a package too, which can be called: it stays what it is.
+    found = home if _HOMES[name] == f"augury.{name}" else getattr(home, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

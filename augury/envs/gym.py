@@ -25,31 +25,6 @@ _BACKGROUND, _WALL, _GOAL, _AGENT = (250, 250, 250), (200, 200, 200), (44, 160, 
 Vector = npt.NDArray[np.float32]
 
 
-def register() -> None:
-    """Register the environments with Gymnasium; importing `augury` does it."""
-    for variant, goals in (("Goal2D", "all"), ("Goal2DQuadrant", "quadrant")):
-        gymnasium.register(
-            id=f"augury/{variant}-v0",
-            entry_point="augury.envs.gym:Goal2DEnv",
-            max_episode_steps=goal2d.HORIZON,
-            kwargs={"goals": goals},
-        )
-    for robot, task in TASKS.items():
-        gymnasium.register(
-            id=f"augury/{robot.capitalize()}-v0",
-            entry_point="augury.envs.gym:MujocoEnv",
-            max_episode_steps=task.horizon,
-            kwargs={"robot": robot},
-        )
-    for name, panda in PANDA_TASKS.items():
-        gymnasium.register(
-            id=f"augury/{name.title().replace('-', '')}-v0",
-            entry_point="augury.envs.gym:PandaEnv",
-            max_episode_steps=panda.horizon,
-            kwargs={"task": name},
-        )
-
-
 class Goal2DEnv(gymnasium.Env[Vector, Vector]):
     """Goal2D with Gymnasium's interface, on the same functions as the compiled one."""
 
