@@ -16,7 +16,7 @@ from augury import report
 from augury.cli.output import by_number, console, say
 from augury.cli.runs import print_table, row_of
 from augury.errors import UserError
-from augury.report.verdicts import verdicts
+from augury.report.verdicts import verdicts_of
 from augury.runs import results
 from augury.study.record import Finished, Record
 from augury.study.store import STUDY, Store
@@ -53,7 +53,7 @@ class Report:
                 for record, _ in reports
                 for one in record.finished
             ]
-            judged = [verdict.as_json() for record, _ in reports for verdict in verdicts(record)]
+            judged = [verdict.as_json() for record, _ in reports for verdict in verdicts_of(record)]
             failed = [
                 {"study": record.name, "task": task, "arm": arm, "why": why}
                 for record, _ in reports
@@ -84,7 +84,7 @@ def write_report(reports: Sequence[tuple[Record, Path]], folder: Path) -> Path:
 
 def print_verdicts(record: Record) -> None:
     """What has become of a study's claims."""
-    judged = verdicts(record)
+    judged = verdicts_of(record)
     if not judged:
         return
     table = Table("verdict", "claim", "on", "", box=None, header_style="bold", pad_edge=False)

@@ -26,11 +26,12 @@ from augury.errors import UserError
 from augury.runs.files import claimed, replacing
 from augury.runs.results import rounded, score
 from augury.study import chances
-from augury.study.arms import Size, StudyArm, arms_of
+from augury.study.arms import Size, arms_of
 from augury.study.cluster import Cluster, check_needs
+from augury.study.entry import Planned, begin, plan
 from augury.study.local import Local
 from augury.study.record import Record
-from augury.study.runner import Executor, jobs_of, run
+from augury.study.runner import Executor, run
 from augury.study.schema import ChanceStudy, Study, read
 from augury.study.store import STUDY, Store
 from augury.study.view import View, middle
@@ -58,6 +59,8 @@ class Run:
     """Agents of each arm, instead of the file's."""
     steps: int | None = None
     """Steps of each agent, instead of the file's."""
+    seed: int | None = None
+    """Seed of each arm's first agent, instead of 0."""
     on: Literal["here", "ray"] = "here"
     """Train on this machine, or on the Ray cluster that RAY_ADDRESS names."""
     jobs: int | None = None
@@ -81,10 +84,10 @@ class Run:
         if len({file.stem for file in self.files}) < len(self.files):
             raise UserError("two of these studies have the same name, and would share a folder")
         jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
-        size = Size(self.quick, self.agents, self.steps)
+        size = Size(self.quick, self.agents, self.steps, self.seed)
         read_all = [(file, read(file)) for file in self.files]
         asked = [
-            (Store(self.out / file.stem), file, study, arms_of(study, str(file), size))
+            plan(file, self.out, size, command=self._command(file))
             for file, study in read_all
             if isinstance(study, Study)
         ]
@@ -97,10 +100,10 @@ class Run:
         if not asked:
             return
         with ExitStack() as held:
-            for store, *_ in asked:
-                held.enter_context(claimed(store.folder))
+            for one in asked:
+                held.enter_context(claimed(one.store.folder))
             complete = self._train(asked)
-            reports = [(store.record(), store.folder) for store, *_ in asked]
+            reports = [(one.store.record(), one.store.folder) for one in asked]
             for record, _ in reports:
                 print_verdicts(record)
             folder = self.out if len(reports) > 1 else reports[0][1]
@@ -108,22 +111,20 @@ class Run:
         if not complete:
             raise SystemExit(say("some arms failed: the same command tries them again", code=1))
 
-    def _train(self, asked: list[tuple[Store, Path, Study, list[StudyArm]]]) -> bool:
+    def _train(self, asked: list[Planned]) -> bool:
         """Train what is not finished; whether all is now."""
         jobs = []
-        for store, file, study, arms in asked:
-            for line in store.begin(study, file, arms, self._command(file)):
+        for one in asked:
+            fleets, remarks = begin(one)
+            for line in remarks:
                 say(line, code=0)
-            fleets = jobs_of(store, arms)
-            for line in store.others_begun([job.folder for job in fleets]):
-                say(line, code=0)
-            kept = len(arms) - sum(len(job.arms) for job in fleets)
-            counts = f"{len(arms)} arms, {kept} finished, {len(fleets)} fleets to train"
-            console.print(f"[bold]{escape(study.title)}[/bold]: {counts}", highlight=False)
+            kept = len(one.arms) - sum(len(job.arms) for job in fleets)
+            counts = f"{len(one.arms)} arms, {kept} finished, {len(fleets)} fleets to train"
+            console.print(f"[bold]{escape(one.study.title)}[/bold]: {counts}", highlight=False)
             jobs += fleets
         if not jobs:
             return True
-        view = View([(store, arms) for store, _, _, arms in asked], jobs, console)
+        view = View([(one.store, one.arms) for one in asked], jobs, console)
         try:
             with self._executor() as executor, view:
                 return run(jobs, executor, view.show)
@@ -139,10 +140,11 @@ class Run:
             yield cluster
 
     def _command(self, file: Path) -> str:
-        options = {"--agents": self.agents, "--steps": self.steps, "--quick": self.quick}
+        numbers = {"--agents": self.agents, "--steps": self.steps, "--seed": self.seed}
         words = ["augury", "study", "run", str(file)]
-        for name, value in options.items():
-            words += [name] if value is True else [name, str(value)] if value else []
+        for name, value in numbers.items():
+            words += [] if value is None else [name, str(value)]
+        words += ["--quick"] if self.quick else []
         return shlex.join(words)
 
 

@@ -22,7 +22,8 @@ from augury.errors import UserError
 from augury.fleet import Result
 from augury.report.statistics import iqm_curve
 from augury.runs.files import replacing
-from augury.study.record import Axis, Record
+from augury.study.claims import Axis
+from augury.study.record import Record
 
 # Okabe and Ito's palette: told apart by readers who see colours differently.
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")

@@ -17,8 +17,8 @@ import numpy as np
 from augury.fleet import Result
 from augury.report.statistics import Estimate, area, between, difference, final
 from augury.runs.scores import Scores
-from augury.study.claims import Claim
-from augury.study.record import Axis, Record
+from augury.study.claims import Axis, Claim
+from augury.study.record import Record
 
 Outcome = Literal["supported", "contradicted", "undecided"]
 
@@ -78,7 +78,7 @@ class Range(NamedTuple):
     high: float
 
 
-def verdicts(record: Record) -> list[Verdict]:
+def verdicts_of(record: Record) -> list[Verdict]:
     """One for each claim and each task it is about."""
     return [_verdict(record, claim, task) for claim in record.claims for task in claim.tasks or record.tasks]
 

@@ -40,6 +40,8 @@ class Size:
     quick: bool = False
     agents: int | None = None
     steps: int | None = None
+    seed: int | None = None
+    """Of each arm's first agent."""
 
 
 def arms_of(study: Study, where: str, size: Size) -> list[StudyArm]:
@@ -86,6 +88,7 @@ def _settings(study: Study, size: Size, task: str, row: Any) -> Table:
         "agents": size.agents or (smaller.agents if smaller else study.agents),
         **({} if steps is None else {"steps": steps}),
         **{name: value for name in PLAIN if (value := getattr(row, name)) is not msgspec.UNSET},
+        **({} if size.seed is None else {"seed": size.seed}),
     }
     if row.update_ratio is not None:
         settings["update_ratio"] = settings.get("ratio") if row.update_ratio == "ratio" else row.update_ratio
@@ -139,6 +142,8 @@ def _check_size(study: Study, where: str, size: Size) -> None:
     for name, value in (("agents", size.agents), ("steps", size.steps)):
         if value is not None and value < 1:
             raise UserError(f"{name} must be at least 1, not {value}")
+    if size.seed is not None and size.seed < 0:
+        raise UserError(f"seed must be 0 or more, not {size.seed}")
 
 
 def _panel(row: Any, task: str) -> str:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+Axis = Literal["steps", "updates"]
+"""What curves are drawn over, and compared at."""
 Kind = Literal["area", "final"]
 """What is compared: the mean of the whole curve, or its end."""
 

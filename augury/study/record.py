@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from augury.fleet import Result
-from augury.study.claims import Claim
+from augury.errors import UserError, unknown_name
+from augury.study.claims import Axis, Claim
 
-Axis = Literal["steps", "updates"]
+if TYPE_CHECKING:
+    from augury.runs.results import Result
 
 
 class Finished(NamedTuple):
@@ -62,3 +63,18 @@ class Record:
     def on(self, task: str) -> list[Finished]:
         """The arms of one panel that have been run."""
         return [one for one in self.finished if one.task == task]
+
+    def result(self, arm: str, task: str | None = None) -> Result:
+        """What came of an arm; of a study with several tasks, on the one that is named."""
+        if task is None and len(self.tasks) > 1:
+            raise UserError(f"{self.name} has several tasks: name one of {', '.join(self.tasks)}")
+        panel = self.tasks[0] if task is None else task
+        if panel not in self.tasks:
+            raise unknown_name("task", panel, self.tasks)
+        found = {one.name: one.result for one in self.on(panel)}
+        if (panel, arm) in self.everything and arm not in found:
+            why = self.failed.get((panel, arm), "it has not been run")
+            raise UserError(f"there is no result of '{arm}' on {panel}: {why}")
+        if arm not in found:
+            raise unknown_name("arm", arm, [name for one, name in self.everything if one == panel])
+        return found[arm]

@@ -32,8 +32,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 
 from augury.errors import UserError, nearest
-from augury.study.claims import Claim
-from augury.study.record import Axis
+from augury.references import reference_to
+from augury.study.claims import Axis, Claim
 
 Table = dict[str, Any]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -105,10 +105,27 @@ def read(path: Path) -> Study | ChanceStudy:
     kind = ChanceStudy if "chances" in written else Study
     study: Study | ChanceStudy = converted(written, kind, str(path))
     if isinstance(study, Study):
-        _check(study, path)
+        _check(study, str(path))
     elif not study.chances:
         raise UserError(f"{path}: a study needs [[chances]]")
     return study
+
+
+def checked(study: Study, where: str) -> Study:
+    """A study that was made in Python, as strictly as if it were read. `where` is what errors name.
+
+    Environments and augmentations that are objects become the `module:name` by which a worker finds them.
+    """
+    made: Study = converted(msgspec.to_builtins(study, enc_hook=_importable), Study, where)
+    _check(made, where)
+    return made
+
+
+def _importable(value: Any) -> str:
+    reference = reference_to(value)
+    if reference is None or reference.startswith("__main__:"):
+        raise UserError(f"other processes cannot import {value!r}: give it a name in a module")
+    return reference
 
 
 def converted(written: Any, kind: Any, where: str, table: str = "") -> Any:
@@ -119,13 +136,13 @@ def converted(written: Any, kind: Any, where: str, table: str = "") -> Any:
         raise UserError(f"{where}: {_in_words(str(error), kind, table)}") from None
 
 
-def _check(study: Study, path: Path) -> None:
+def _check(study: Study, where: str) -> None:
     if not study.arms:
-        raise UserError(f"{path}: a study needs [[arms]]")
+        raise UserError(f"{where}: a study needs [[arms]]")
     if not study.tasks or len(set(study.tasks)) < len(study.tasks):
-        raise UserError(f"{path}: 'task' must name one environment, or several different ones")
+        raise UserError(f"{where}: 'task' must name one environment, or several different ones")
     for number, claim in enumerate(study.claims, 1):
-        place = f"{path}: in {claim_place(number, claim)},"
+        place = f"{where}: in {claim_place(number, claim)},"
         sides, equals = (claim.better, claim.than), (claim.alike, claim.within)
         better = None not in sides and equals == (None, None)
         alike = None not in equals and sides == (None, None) and not claim.by

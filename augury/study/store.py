@@ -1,7 +1,7 @@
 """A study's folder: what was asked, what is finished, what failed.
 
     study.json                      the study: its arms and claims, and the command
-    study.toml                      the file it was read from
+    study.toml                      the file it was read from, if there was one
     arms/TASK/ARM/                  a finished arm's results: run.json, evaluations.npz, policies.safetensors
     fleets/ID/                      a fleet that is not finished: its checkpoint, its log, why it failed
 
@@ -28,8 +28,8 @@ from augury.fleet import Result
 from augury.runs import checkpoints, results
 from augury.runs.files import replacing
 from augury.study.arms import StudyArm
-from augury.study.claims import Claim
-from augury.study.record import Axis, Finished, Record
+from augury.study.claims import Axis, Claim
+from augury.study.record import Finished, Record
 from augury.study.schema import Study
 
 STUDY, SOURCE = "study.json", "study.toml"
@@ -83,7 +83,9 @@ class Store:
 
     folder: Path
 
-    def begin(self, study: Study, source: Path, arms: Sequence[StudyArm], command: str) -> list[str]:
+    def begin(
+        self, study: Study, name: str, source: bytes | None, arms: Sequence[StudyArm], command: str
+    ) -> list[str]:
         """Note what is asked, and finish what a runner before left half done; returns what there is to say.
 
         An arm that was run with other settings is not touched, but refused.
@@ -96,7 +98,7 @@ class Store:
                 failure.unlink()  # it is tried again
         except OSError as error:
             raise UserError(f"cannot use {error.filename or self.folder}: {error.strerror}") from error
-        self._write(study, source, arms, command)
+        self._write(study, name, source, arms, command)
         return said
 
     def others_begun(self, ours: Collection[Path]) -> list[str]:
@@ -211,9 +213,11 @@ class Store:
         }
         return [f"{what}: {count}" for what, count in said.items() if count]
 
-    def _write(self, study: Study, source: Path, arms: Sequence[StudyArm], command: str) -> None:
+    def _write(
+        self, study: Study, name: str, source: bytes | None, arms: Sequence[StudyArm], command: str
+    ) -> None:
         about = About(
-            name=source.stem,
+            name=name,
             title=study.title,
             about=study.about,
             figure=study.figure,
@@ -224,8 +228,11 @@ class Store:
         )
         with replacing(self.folder / STUDY) as temporary:
             temporary.write_bytes(msgspec.json.format(msgspec.json.encode(about)) + b"\n")
+        if source is None:  # it was made in Python
+            (self.folder / SOURCE).unlink(missing_ok=True)
+            return
         with replacing(self.folder / SOURCE) as temporary:
-            temporary.write_bytes(source.read_bytes())
+            temporary.write_bytes(source)
 
     def _read(self) -> About:
         path = self.folder / STUDY

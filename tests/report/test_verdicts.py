@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from augury.fleet import Result
-from augury.report.verdicts import FEWEST_AGENTS, MOST_AGENTS, verdicts
+from augury.report.verdicts import FEWEST_AGENTS, MOST_AGENTS, verdicts_of
 from augury.study.claims import Claim
 from augury.study.record import Finished, Record
 
@@ -34,7 +34,7 @@ def record(*claims, task="one", **arms) -> Record:
 
 def verdict(claim, new, old, **options):
     """Of the only claim on the only task."""
-    (only,) = verdicts(replace(record(claim, new=new, old=old), **options))
+    (only,) = verdicts_of(replace(record(claim, new=new, old=old), **options))
     return only
 
 
@@ -102,7 +102,7 @@ def test_every_claim_is_judged_on_every_task_it_is_about():
         for name, middle in zip(("new", "old"), middles, strict=True)
     ]
     study = replace(record(BETTER, only_two), tasks=["one", "two"], finished=arms)
-    found = [(one.claim, one.task, one.verdict) for one in verdicts(study)]
+    found = [(one.claim, one.task, one.verdict) for one in verdicts_of(study)]
     assert found == [
         (BETTER, "one", "supported"),
         (BETTER, "two", "contradicted"),
@@ -111,12 +111,12 @@ def test_every_claim_is_judged_on_every_task_it_is_about():
 
 
 def test_an_arm_without_a_result_leaves_it_undecided():
-    (missing,) = verdicts(record(BETTER, old=result(np.zeros(5))))
+    (missing,) = verdicts_of(record(BETTER, old=result(np.zeros(5))))
     assert (missing.verdict, missing.agents) == ("undecided", (0, 5))
     assert missing.text == "new has not been run"
     assert missing.difference is missing.low is missing.high is missing.agents_needed is None
     failed = replace(record(BETTER, task="one"), failed={("one", "old"): "out of memory"})
-    (neither,) = verdicts(failed)
+    (neither,) = verdicts_of(failed)
     assert neither.text == "new has not been run; old failed: out of memory"
 
 

@@ -86,7 +86,7 @@ def begun(folder):
     study = read(source)
     arms = arms_of(study, str(source), Size())
     store = Store(folder)
-    store.begin(study, source, arms, "augury study run tiny.toml")
+    store.begin(study, source.stem, source.read_bytes(), arms, "augury study run tiny.toml")
     jobs = jobs_of(store, arms)
     assert [[one.name for one in job.arms] for job in jobs] == [["small"], ["smaller"]]
     return store, jobs

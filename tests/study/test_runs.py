@@ -484,7 +484,8 @@ def begin(folder: Path, file: Path) -> list[str]:
     study = read(file)
     assert isinstance(study, Study)
     folder.mkdir(exist_ok=True)
-    return Store(folder).begin(study, file, arms_of(study, str(file), Size()), "augury")
+    arms = arms_of(study, str(file), Size())
+    return Store(folder).begin(study, file.stem, file.read_bytes(), arms, "augury")
 
 
 class Faked:

@@ -9,7 +9,8 @@ from augury.fleet import Result
 from augury.report.page.curves import Entry, entry
 from augury.report.statistics import Curve, aggregate_curve, area, steps_to_reach
 from augury.runs.results import score
-from augury.study.record import Axis, Record
+from augury.study.claims import Axis
+from augury.study.record import Record
 
 THRESHOLD = 0.9
 """Of success."""

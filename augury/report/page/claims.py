@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from augury.report.statistics import Estimate
-from augury.report.verdicts import Outcome, Verdict, asked_range, verdicts
+from augury.report.verdicts import Outcome, Verdict, asked_range, verdicts_of
 from augury.study.claims import Kind
 from augury.study.record import Record
 
@@ -59,7 +59,7 @@ class Count(NamedTuple):
 def claims(record: Record) -> list[Shown]:
     """Claims in their order, each with its tasks."""
     shown = []
-    found = iter(verdicts(record))
+    found = iter(verdicts_of(record))
     for claim in record.claims:
         ours = list(itertools.islice(found, len(claim.tasks or record.tasks)))
         first, second = claim.arms

@@ -1,0 +1,105 @@
+"""Running studies, from Python as from the command line: plan, train, and return what came of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augury.errors import UserError
+from augury.runs.files import claimed
+from augury.study.arms import Size, StudyArm, arms_of
+from augury.study.local import Local
+from augury.study.record import Record
+from augury.study.rows import slug
+from augury.study.runner import Event, Executor, Job, jobs_of, run
+from augury.study.schema import Study, checked, read
+from augury.study.store import Store
+
+
+def run_study(
+    study: Study | Path | str,
+    *,
+    out: Path | str = "runs",
+    name: str | None = None,
+    quick: bool = False,
+    agents: int | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    on: Executor | None = None,
+    watch: Callable[[Event], None] | None = None,
+) -> Record:
+    """Train the arms of a study that are not finished yet, and return what has come of all of them.
+
+        record = run_study("studies/first-look.toml", out="runs")
+        record.result("translate").curves()              # success: (agents, evaluations)
+        [verdict.verdict for verdict in augury.report.verdicts_of(record)]
+
+    The study is a file or a `Study`. Its folder is below `out`, called after the file, or `name`, or the
+    title. Stopped or killed, it goes on where it was when it is run again. `quick`, `agents`, `steps` and
+    `seed` (of each arm's first agent) change its size, `on` says who trains (`Local(at_once=2)`, say, or
+    `Cluster()`), and `watch` is told what happens.
+
+    Arms that cannot be trained are in the record's `failed`; the others are trained all the same. Fleets
+    train in processes of their own, which want the accelerators for themselves: where there are some, call
+    `jax.config.update("jax_platforms", "cpu")` first, as the command line does.
+    """
+    planned = plan(study, Path(out), Size(quick, agents, steps, seed), name)
+    with ExitStack() as held:
+        held.enter_context(claimed(planned.store.folder))
+        fleets, remarks = begin(planned)
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=2)
+        executor = on if on is not None else Local()
+        if fleets:
+            if isinstance(executor, AbstractContextManager):  # a cluster is joined and left again
+                held.enter_context(executor)
+            run(fleets, executor, watch or _ignore)
+        return planned.store.record()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A study that is ready to run: everything it asks for has been checked."""
+
+    study: Study
+    name: str
+    store: Store
+    arms: Sequence[StudyArm]
+    source: bytes | None
+    """The file's content, where there is one."""
+    command: str
+    """What reproduces it."""
+
+
+def plan(
+    study: Study | Path | str, out: Path, size: Size, name: str | None = None, command: str = ""
+) -> Planned:
+    """Read and check a study; nothing is written."""
+    if isinstance(study, Study):
+        where = f"study '{study.title}'"
+        asked, name, source = checked(study, where), name or slug(study.title), None
+        if not name:
+            raise UserError(f"{where}: its title cannot name a folder: give run_study a 'name'")
+    else:
+        path = Path(study)
+        where, found, name = str(path), read(path), name or path.stem
+        if not isinstance(found, Study):
+            raise UserError(f"{path} holds probabilities, not arms: run it with augury study run {path}")
+        asked, source = found, path.read_bytes()
+    return Planned(asked, name, Store(out / name), arms_of(asked, where, size), source, command)
+
+
+def begin(planned: Planned) -> tuple[list[Job], list[str]]:
+    """Note in the study's folder what is asked; the fleets to train, and what there is to say."""
+    store = planned.store
+    remarks = store.begin(planned.study, planned.name, planned.source, planned.arms, planned.command)
+    fleets = jobs_of(store, planned.arms)
+    return fleets, remarks + store.others_begun([fleet.folder for fleet in fleets])
+
+
+def _ignore(_: Any) -> None:
+    """Nobody watches."""
