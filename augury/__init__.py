@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from augury.envs import HostEnvironment, JaxEnvironment, register
     from augury.envs.mujoco.task import MujocoTask
     from augury.fleet import Arm, Result, load_policies, train, use_all_cores
+    from augury.study import Study, run_study
     from augury.transition import Transition
     from augury.verify import assert_dynamics_invariant, verify
 
@@ -27,6 +28,7 @@ _HOMES = {
     "JaxEnvironment": "augury.envs",
     "MujocoTask": "augury.envs.mujoco.task",
     "Result": "augury.fleet",
+    "Study": "augury.study",
     "Transition": "augury.transition",
     "assert_dynamics_invariant": "augury.verify",
     "augmentation": "augury.augmentations",
@@ -38,6 +40,7 @@ _HOMES = {
     "reflect": "augury.augmentations.symmetry",
     "register": "augury.envs",
     "rotate": "augury.augmentations.symmetry",
+    "run_study": "augury.study",
     "sometimes": "augury.augmentations",
     "train": "augury.fleet",
     "use_all_cores": "augury.fleet",
@@ -51,6 +54,7 @@ __all__ = [
     "JaxEnvironment",
     "MujocoTask",
     "Result",
+    "Study",
     "Transition",
     "__version__",
     "assert_dynamics_invariant",
@@ -63,6 +67,7 @@ __all__ = [
     "reflect",
     "register",
     "rotate",
+    "run_study",
     "sometimes",
     "train",
     "use_all_cores",

@@ -24,6 +24,8 @@ MODEL = """
 </mujoco>
 """
 
+SMALL = {"steps": 120, "random_steps": 32, "collect": 2, "updates": 1, "batch_size": 16, "hidden": (16,)}
+
 
 @dataclass(frozen=True)
 class Cart(augury.MujocoTask):
@@ -33,7 +35,7 @@ class Cart(augury.MujocoTask):
     horizon: int = 25
     start_noise: float = 0.1
     mirror_normal = "x"
-    training = {"steps": 120, "random_steps": 32, "collect": 2, "updates": 1, "batch_size": 16, "hidden": (16,)}  # noqa: RUF012,E501
+    training = SMALL
 
     def spec(self):
         return mujoco.MjSpec.from_string(MODEL)

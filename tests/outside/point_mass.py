@@ -8,6 +8,8 @@ import numpy as np
 
 import augury
 
+SMALL = {"steps": 320, "random_steps": 64, "collect": 16, "updates": 4, "batch_size": 16, "hidden": (16,)}
+
 
 @dataclass(frozen=True)
 class PointMass(augury.JaxEnvironment):
@@ -17,7 +19,7 @@ class PointMass(augury.JaxEnvironment):
     name = "point-mass"
     horizon = 20
     measure = "success"
-    training = {"steps": 320, "random_steps": 64, "collect": 16, "updates": 4, "batch_size": 16, "hidden": (16,)}  # noqa: RUF012,E501
+    training = SMALL
     observation_low, observation_high = -2 * np.ones(4, np.float32), 2 * np.ones(4, np.float32)
     action_low, action_high = -np.ones(2, np.float32), np.ones(2, np.float32)
 
