@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from augury.symmetry.audit.findings import Comparison
-from augury.symmetry.audit.joints import mirrored_range
+from augury.symmetry.audit.joint_parameters import mirrored_range
 from augury.symmetry.pairing.actuators import mirrored_gear
 from augury.symmetry.pairing.tendons import coefficients, mirrored_coefficients
 

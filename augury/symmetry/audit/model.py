@@ -8,10 +8,10 @@ import mujoco
 import numpy as np
 
 from augury.symmetry.audit.actuation import audit_actuators, audit_tendons, has_unknown_motors
-from augury.symmetry.audit.bodies import audit_bodies, audit_geoms, audit_sites
+from augury.symmetry.audit.body_parameters import audit_bodies, audit_geoms, audit_sites
 from augury.symmetry.audit.constraints import audit_constraints
 from augury.symmetry.audit.findings import TOLERANCE, Comparison, Finding, finding_about
-from augury.symmetry.audit.joints import audit_joints
+from augury.symmetry.audit.joint_parameters import audit_joints
 from augury.symmetry.audit.shapes import known_shape
 from augury.symmetry.contacts import frictional_contacts, geoms_that_matter, pyramid_is_mirrored
 from augury.symmetry.pairing.images import Pairing
