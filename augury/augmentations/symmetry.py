@@ -107,7 +107,7 @@ class Reflect:
 
 
 @augmentation
-class Rotate:
+class RotateHeading:
     """Turn a robot's heading by a random angle."""
 
     robot: str = static()
@@ -227,7 +227,7 @@ def rotate(
     table: Sequence[Quantity] | None = None,
     forward_weight: float | None = None,
     despite_findings: bool = False,
-) -> Rotate:
+) -> RotateHeading:
     """Turn the robot's heading by a random angle; what turns along is read off its model."""
     own = _given(Robot.of(robot), largest_turn=largest, table=table, forward_weight=forward_weight)
     if not despite_findings:
@@ -242,7 +242,7 @@ def rotate(
         quaternions += _complete(joint, where, tuple(f"quaternion {part}" for part in "wxyz"))
     if not vectors and not quaternions:
         raise SymmetryError(f"nothing that {own.name} observes changes with its heading")
-    return Rotate(
+    return RotateHeading(
         robot=own.name,
         largest=own.largest_turn,
         vectors=tuple(vectors),
@@ -272,7 +272,7 @@ def _given(robot: Robot, **settings: Any) -> Robot:
     return robot._replace(**{name: value for name, value in settings.items() if value is not None})
 
 
-def _require(function: Reflect | Rotate, transition: Transition) -> None:
+def _require(function: Reflect | RotateHeading, transition: Transition) -> None:
     missing = [name for name in function.needs if name not in transition.extras]
     if missing:
         raise UserError(f"{function!r} needs the extras {', '.join(missing)} to recompute the reward")
