@@ -17,7 +17,7 @@ def seen(observation: Observation) -> Any:
     Of a goal observation that is `observation`, then `desired_goal`: what was achieved so far is part of
     `observation` already. Of any other dict it is all entries, in the order of their names.
     """
-    if isinstance(observation, dict) and "desired_goal" in observation:
+    if isinstance(observation, dict) and {"observation", "desired_goal"} <= observation.keys():
         parts = [observation["observation"], observation["desired_goal"]]
     else:
         parts = jax.tree.leaves(observation)

@@ -20,6 +20,7 @@ from augury.fleet.arm import Arm
 from augury.fleet.building import settings_of, shared_program
 from augury.fleet.devices import AGENTS, mesh_for, split_over
 from augury.fleet.program.base import Agent, Measured, Program, Settings
+from augury.replay.ring import RINGS
 from augury.runs.arrays import Arrays, named
 
 Agents = TypeVar("Agents")
@@ -155,7 +156,5 @@ def _plain(leaf: Any) -> np.ndarray[Any, Any]:
 
 def _cut(name: str, leaf: Any, used: int) -> Any:
     """Only the filled part of a ring of rows, whose axes are (agents, environments, capacity, …)."""
-    return leaf[:, :, :used] if name in _RINGS and leaf.size else leaf
-
-
-_RINGS = {f"buffers.{name}" for name in ("observed", "augmented", "episodes.number", "episodes.last")}
+    part, _, name = name.partition(".")
+    return leaf[:, :, :used] if part == "buffers" and name in RINGS and leaf.size else leaf

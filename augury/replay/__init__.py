@@ -1,7 +1,7 @@
-"""Algorithm 1: the observed ring and the augmented view."""
+"""Algorithm 1: the ring of what was observed, R, and what is augmented from it, R̃."""
 
-from augury.replay.buffer import Batch, Buffers, Replay
 from augury.replay.layout import Layout
+from augury.replay.ring import Batch, Buffers, Replay
 from augury.replay.survey import Survey, survey
 
 __all__ = ["Batch", "Buffers", "Layout", "Replay", "Survey", "survey"]

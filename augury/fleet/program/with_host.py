@@ -28,6 +28,7 @@ from augury.augmentations import Augmentation
 from augury.envs.base import StepsOnHost
 from augury.fleet.program.base import Agent, Program, Settings, blank_observation
 from augury.replay import Buffers, Layout
+from augury.replay.ring import LISTS, RINGS
 from augury.transition import Array, Transition
 
 Each = Callable[..., Callable[..., Any]]
@@ -162,9 +163,7 @@ def _part(buffers: Buffers, agent: Array) -> Buffers:
     """One agent's buffers, of many agents'."""
 
     def own(path: Any, leaf: Array) -> Any:
-        return Part(leaf, agent) if path[-1].name in _RINGS else leaf[agent]
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        return Part(leaf, agent) if name in RINGS | LISTS else leaf[agent]
 
     return jax.tree_util.tree_map_with_path(own, buffers)
-
-
-_RINGS = {"observed", "augmented", "slots", "number", "last"}

@@ -6,8 +6,8 @@
     for every update:
         b from R and αb from R̃                                 sample
 
-Copy k of the i-th observed transition is *defined* by the key folded from (i, k). So R̃ is recomputed where it
-is sampled: it costs no memory, m may be any number, and m = ∞ draws a new copy every time. With
+Every copy is *defined* by the key folded from its transition and its number (`copies`). So R̃ is recomputed
+where it is sampled: it costs no memory, m may be any number, and m = ∞ draws a new copy every time. With
 `storage="eager"` R̃ is stored instead; both give the same batches, bit for bit.
 
 R is a ring per environment, so that episodes stay contiguous. R̃ holds m copies of just what R holds, so the
@@ -19,23 +19,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from augury.augmentations import Augmentation
-from augury.augmentations.goals import LATER_GOALS
+from augury.replay import copies
 from augury.replay.episodes import Episodes
 from augury.replay.grants import Grants, divided
 from augury.replay.layout import Layout
 from augury.transition import Array, Key, Transition
-
-_COIN = np.uint32(2**32 - 1)
-"""Folded in place of k: the coin that decides whether a fractional m grants one copy more."""
-_AHEAD = np.uint32(2**32 - 1)
-"""Folded in place of i, for a root apart: what an augmentation draws must not depend on what it was shown."""
 
 
 class Buffers(NamedTuple):
@@ -51,6 +47,13 @@ class Buffers(NamedTuple):
     """None where nobody looks along them."""
     key: Array
     """Defines every augmented copy. As plain numbers, which pass through compiled calls faster than a key."""
+
+
+RINGS = frozenset({"observed", "augmented", "episodes.number", "episodes.last"})
+"""Leaves of `Buffers`, named by their paths, that are rings over (environments, capacity, …): slots fill one
+after the other, with the transitions or, more slowly, with episodes."""
+LISTS = frozenset({"grants.slots"})
+"""Leaves that are as large, whose axes are others."""
 
 
 class Batch(NamedTuple):
@@ -167,7 +170,7 @@ class Replay:
 
     def augmented_size(self, buffers: Buffers, added: Array, ratio: Array) -> Array:
         """Transitions that R̃ holds; an infinite m counts as one, whose copy is new every time."""
-        regular = _whole(ratio) * self._augmentable(buffers, added).sum()
+        regular = copies.whole(ratio) * self._augmentable(buffers, added).sum()
         return regular if buffers.grants is None else regular + buffers.grants.held.sum()
 
     def augmented_total(self, buffers: Buffers, added: Array, ratio: Array) -> Array:
@@ -194,7 +197,8 @@ class Replay:
         environment, position, copy = self._place(buffers, added, ratio, index)
         if self.copies:
             return self.layout.unpack(buffers.augmented[environment, position, copy])
-        copy = jnp.where(jnp.isinf(ratio), jax.random.bits(key, copy.shape, jnp.uint32), copy)
+        any_copy = jax.random.bits(key, copy.shape, jnp.uint32)  # one of copies.ENDLESS
+        copy = jnp.where(jnp.isinf(ratio), any_copy, copy)
         return self._recomputed(buffers, added, augmentation, environment, position, copy)
 
     def _recomputed(
@@ -215,33 +219,32 @@ class Replay:
         shape = copy.shape
         environment, position, copy = (places.reshape(-1) for places in (environment, position, copy))
         observed = self.layout.unpack(buffers.observed[environment, position])
-        stored, number = tuple(observed.extras), self._number_at(position, added)
-        if self.later:
-            goals = self._later_goals(buffers, environment, position, number, copy)
-            observed = observed._replace(extras={**observed.extras, **goals})
-        keys = self._copy_keys(_root(buffers), environment, number, copy)
-        augmented = jax.vmap(augmentation)(keys, observed)
-        augmented = augmented._replace(extras={name: augmented.extras[name] for name in stored})
+        number = number_at(position, added, self.capacity)
+        identity = copies.identity(number, environment, self.environments)
+        later = self._later_goals(buffers, environment, position, number, identity, copy)
+        keys = copies.keys(_root(buffers), identity, copy)
+        augmented = jax.vmap(partial(copies.copy_of, augmentation))(keys, observed, later)
         return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), augmented)
 
     def _later_goals(
-        self, buffers: Buffers, environment: Array, position: Array, number: Array, copy: Array
+        self,
+        buffers: Buffers,
+        environment: Array,
+        position: Array,
+        number: Array,
+        identity: Array,
+        copy: Array,
     ) -> dict[str, Array]:
-        """What was achieved later in the episodes of these transitions, as their copies are shown it."""
-        assert buffers.episodes is not None
+        """What was achieved later in the episodes of these transitions, as their copies read it."""
+        if buffers.episodes is None:
+            return {}
         remaining = jnp.maximum(buffers.episodes.remaining(environment, position, number), 0)
         columns = self.layout.columns_of(lambda row: row.next_observation["achieved_goal"])
-        future, final = LATER_GOALS
-        ahead = {final: remaining}
-        if future in self.later:
-            keys = self._copy_keys(jax.random.fold_in(_root(buffers), _AHEAD), environment, number, copy)
-            ahead[future] = jax.vmap(lambda key, steps: jax.random.randint(key, (), 0, steps + 1))(
-                keys, remaining
-            )
-        return {
-            name: buffers.observed[environment, (position + ahead[name]) % self.capacity, columns]
-            for name in self.later
-        }
+        goals = {}
+        for goal in self.later:
+            ahead = copies.steps_ahead(goal, _root(buffers), identity, copy, remaining)
+            goals[goal] = buffers.observed[environment, (position + ahead) % self.capacity, columns]
+        return goals
 
     def _augmentable(self, buffers: Buffers, added: Array) -> Array:
         """How many transitions of each environment R̃ holds copies of."""
@@ -255,7 +258,7 @@ class Replay:
         self, buffers: Buffers, added: Array, ratio: Array, index: Array
     ) -> tuple[Array, Array, Array]:
         """Where the transitions of R̃ come from: environment, position in its ring, and which copy."""
-        size, whole = self.size(added), _whole(ratio)
+        size, whole = self.size(added), copies.whole(ratio)
         row, copy = index // jnp.maximum(whole, 1), index % jnp.maximum(whole, 1)
         environment, position = divided(row, self._augmentable(buffers, added))
         if self.later:  # the oldest first
@@ -273,14 +276,10 @@ class Replay:
     ) -> Grants:
         """After a coin for each of the new transitions, and without those that they overwrite."""
         assert buffers.grants is not None
-        # Some are certain, so that R̃ is never empty: in every turn of the ring one, or two where those of the
-        # running episode do not count.
-        certain = self.capacity // 2 if self.later else self.capacity
+        certain = copies.certain_every(self.capacity, looking_ahead=bool(self.later))
 
         def granted(number: Array) -> Array:
-            coins = _batched_uniform(self._copy_keys(_root(buffers), environment, number, _COIN))
-            lucky = (coins < ratio % 1) | ((number % certain == 0) & (environment == 0))
-            return (ratio % 1 > 0) & (number >= 0) & lucky
+            return copies.has_extra(_root(buffers), ratio, number, environment, self.environments, certain)
 
         def by_list(values: Array) -> Array:  # in order of time
             return values if self.later else values.T.reshape(1, -1)
@@ -290,27 +289,11 @@ class Replay:
         columns = (granted(number), slots, ready, granted(number - self.capacity))
         return buffers.grants.added(*map(by_list, columns))
 
-    def _number_at(self, position: Array, added: Array) -> Array:
-        """Which of its environment's transitions stands at a position of the ring."""
-        return added - 1 - (added - 1 - position) % self.capacity
 
-    def _copy_keys(self, root: Key, environment: Array, number: Array, copy: Array | np.uint32) -> Key:
-        """The key that defines a copy, for arrays that broadcast together."""
-        fold = jax.random.fold_in
-        identity = (number * self.environments + environment).astype(jnp.uint32)
-        identity, copy = jnp.broadcast_arrays(identity, jnp.asarray(copy).astype(jnp.uint32))
-        keys = jax.vmap(lambda i, k: fold(fold(root, i), k))(identity.reshape(-1), copy.reshape(-1))
-        return keys.reshape(identity.shape)
+def number_at(position: Any, added: Any, capacity: int) -> Any:
+    """Which of its environment's transitions stands at a position of a ring, of the `added` so far."""
+    return added - 1 - (added - 1 - position) % capacity
 
 
 def _root(buffers: Buffers) -> Key:
     return jax.random.wrap_key_data(buffers.key)
-
-
-def _whole(ratio: Array) -> Array:
-    """Copies that every transition has."""
-    return jnp.where(jnp.isinf(ratio), 1, jnp.floor(ratio)).astype(jnp.uint32)
-
-
-def _batched_uniform(keys: Key) -> Array:
-    return jax.vmap(jax.random.uniform)(keys.reshape(-1)).reshape(keys.shape)
