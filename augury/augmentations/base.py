@@ -158,12 +158,17 @@ class FromNumpy:
         )
 
     def _on_host(self, key_data: Any, transition: Transition) -> Transition:
-        return self.apply(np.random.default_rng(np.asarray(key_data)), jax.tree.map(np.asarray, transition))
+        return self.apply(generator_of(key_data), jax.tree.map(np.asarray, transition))
 
     def apply(self, generator: np.random.Generator, transition: Transition) -> Transition:
         """Call the function with arrays of its own, should it write in place, and check what it returns."""
         result = self.function(generator, jax.tree.map(np.array, transition))
         return conform(describe(self), result, transition)
+
+
+def generator_of(key_data: Any) -> np.random.Generator:
+    """What a NumPy function draws from where one in JAX would be given the key with these numbers."""
+    return np.random.default_rng(np.asarray(key_data))
 
 
 def from_numpy(function: NumpyFunction, needs: tuple[str, ...] = ()) -> FromNumpy:
@@ -196,6 +201,11 @@ def conform(name: str, result: Any, expected: Transition) -> Transition:
             for field_name, value, expected_value in zip(Transition._fields, result, expected, strict=True)
         )
     )
+
+
+def conforming(name: str, augmentation: Augmentation) -> Augmentation:
+    """An augmentation whose results are checked, and have the dtypes of what it was given."""
+    return lambda key, transition: conform(name, augmentation(key, transition), transition)
 
 
 def _like(what: str, value: Any, expected: Any) -> Any:

@@ -86,10 +86,10 @@ def steps_ahead(goal: str, root: Key, identity: Array, copy: Array, remaining: A
 
 
 def copy_of(
-    augmentation: Augmentation, key: Key, observed: Transition, later: dict[str, Array]
+    augmentation: Augmentation, key: Key, observed: Transition, shown: dict[str, Array]
 ) -> Transition:
-    """ONE copy. The augmentation sees `later` goals among the extras; the copy has the observed extras."""
-    augmented = augmentation(key, observed._replace(extras={**observed.extras, **later}))
+    """ONE copy. The augmentation is shown more extras, such as later goals; the copy has those observed."""
+    augmented = augmentation(key, observed._replace(extras={**observed.extras, **shown}))
     return augmented._replace(extras={name: augmented.extras[name] for name in observed.extras})
 
 

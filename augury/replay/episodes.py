@@ -3,6 +3,8 @@
 A ring per environment keeps episodes contiguous: the transitions of finished ones are everything that a ring
 holds before the running episode. So to know how many they are takes one number for each environment, and to
 find the end of an episode takes a look, whatever the size of the ring.
+
+`Episodes` is a value, for compiled programs; `EpisodesOnHost` keeps the same in NumPy arrays, in place.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
 
 from augury.transition import Array
+
+Integers = npt.NDArray[np.int64]
 
 
 class Episodes(NamedTuple):
@@ -54,3 +60,30 @@ class Episodes(NamedTuple):
     def remaining(self, environment: Array, position: Array, number: Array) -> Array:
         """How many steps follow in its episode on a transition of a finished one."""
         return self.last[environment, self.number[environment, position]] - number
+
+
+class EpisodesOnHost:
+    """How many steps follow in its episode on each transition of a finished one."""
+
+    def __init__(self, slots: int, environments: int) -> None:
+        self._slots = slots
+        self._first = np.zeros(environments, np.int64)
+        """The number of the running episode's first transition."""
+        self._last = np.full((slots, environments), -1, np.int64)
+        """The number of the last transition of each one's episode."""
+
+    def running(self, number: int) -> npt.NDArray[np.bool_]:
+        """In which environments the transition before `number` left its episode unfinished."""
+        return self._first < number
+
+    def finish(self, environment: int, number: int) -> Integers:
+        """Transition `number` is its episode's last; return the slots that the episode fills."""
+        first = max(int(self._first[environment]), number + 1 - self._slots)
+        slots = np.arange(first, number + 1) % self._slots
+        self._last[slots, environment] = number
+        self._first[environment] = number + 1
+        return slots
+
+    def remaining(self, slot: Integers, environment: Integers, number: Integers) -> Integers:
+        """How many steps follow in its episode on a transition of a finished one."""
+        return self._last[slot, environment] - number

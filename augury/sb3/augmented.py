@@ -1,8 +1,8 @@
 """R̃: the augmented transitions of what a buffer holds.
 
-Copy k of observed transition i is defined by (i, k) and a seed. So all that is kept is how many copies each
-transition has; a copy is made again whenever it is drawn. Those of NumPy functions, which are slow, are made
-when they are first drawn, and kept.
+`replay.copies` defines them by a seed. So all that is kept is how many copies each transition has; a copy is
+made again whenever it is drawn. Those of NumPy functions, which are slow, are made when they are first drawn,
+and kept.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from augury.augmentations.base import needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.errors import UserError
+from augury.replay import copies
+from augury.replay.episodes import EpisodesOnHost
+from augury.replay.ring import number_at
 from augury.sb3 import checks
-from augury.sb3.augmenter import Augmenter, Promise, augmenter_for, steps_ahead
-from augury.sb3.copies import DRAWS, Copies, Episodes, Integers, Places
+from augury.sb3.augmenter import Augmenter, Promise, augmenter_for
+from augury.sb3.keys import steps_ahead
+from augury.sb3.ledger import Integers, Ledger, Places
 from augury.sb3.samples import Rows, observed_at
 from augury.transition import Transition
 
+DRAWS = (0, 0, 1)
+"""Words beside the seed of the generator that draws; those of NumPy functions have two words in all."""
 AHEAD_BYTES = 2**25
 """How much memory rows that are drawn ahead may take."""
 
@@ -44,8 +50,9 @@ class Augmented:
 
         self._added = 0
         """Transitions that each environment has shown."""
-        self.copies = Copies(buffer.buffer_size, buffer.n_envs, ratio, seed)
-        self._episodes = Episodes(buffer.buffer_size, buffer.n_envs)
+        sizes = buffer.buffer_size, buffer.n_envs
+        self.ledger = Ledger(*sizes, ratio, seed, looking_ahead=bool(self._later))
+        self._episodes = EpisodesOnHost(*sizes)
         self._extras: dict[str, Rows] = {}
         self._store: Transition | None = None
         self._kept: npt.NDArray[np.bool_] | None = None
@@ -74,7 +81,7 @@ class Augmented:
             self._buffer.action_space,
         )
         if self._augmenter.slow and self._kept is None and math.isfinite(self._ratio):
-            self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.copies.most), bool)
+            self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.ledger.most), bool)
 
     def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:
         """Check what comes, and close episodes that do not go on with it: after loading, or a reset."""
@@ -93,11 +100,11 @@ class Augmented:
             self._extras[name][self._buffer.pos] = rows
 
     def after_add(self, slot: int, done: Rows) -> None:
-        """Grant copies to what was added; to transitions that look ahead, when their episode has ended."""
+        """Grant copies to what was added; where they look ahead, when their episode has ended."""
+        self.ledger.add(self._added)
         self._added += 1
         if self._draws:
             self._burst, self._draws, self._ahead = self._draws, 0, None
-        self.copies.forget(slot)
         if self._kept is not None:
             self._kept[slot] = False
         if self._later:
@@ -105,7 +112,7 @@ class Augmented:
                 self._finish_episode(int(environment))
         else:
             environments = self._buffer.n_envs
-            self.copies.grant(np.full(environments, slot), np.arange(environments))
+            self.ledger.grant(np.full(environments, slot), np.arange(environments))
 
     def draw(self, rows: int) -> Promise:
         """Start to make rows for an update; for its whole burst, since nothing is added in between."""
@@ -114,9 +121,9 @@ class Augmented:
             extras = sum(ring[0, 0].nbytes for ring in self._extras.values())
             most = AHEAD_BYTES // (rows * (self._row_bytes + extras))
             updates = min(self._burst - self._draws, most)
-            places = self.copies.draw(self._random, rows * max(updates, 1), self._buffer.size())
+            places = self.ledger.draw(self._random, rows * max(updates, 1), self._buffer.size())
             if math.isinf(self._ratio):
-                places = places._replace(copy=self._random.integers(2**32, size=len(places.copy)))
+                places = places._replace(copy=self._random.integers(copies.ENDLESS, size=len(places.copy)))
             making = self._at(places)
         else:
             making = lambda: ahead  # noqa: E731
@@ -131,7 +138,7 @@ class Augmented:
 
     def numbered(self, index: Integers) -> Transition:
         """The transitions with these numbers, counted from 0 to the size of R̃."""
-        return self._at(self.copies.numbered(index))()
+        return self._at(self.ledger.numbered(index))()
 
     def rounded(self, number: float) -> int:
         """A whole number that is `number` on average."""
@@ -178,17 +185,16 @@ class Augmented:
         """The augmented transitions at these places, from the observed ones."""
         assert self._augmenter is not None
         buffer, (slot, environment, _) = self._buffer, places
-        number = self._added - 1 - (self._added - 1 - slot) % buffer.buffer_size
-        identity = (number * buffer.n_envs + environment).astype(np.uint32)
+        number = number_at(slot, self._added, buffer.buffer_size)
+        identity = copies.identity(number, environment, buffer.n_envs)
         copy = places.copy.astype(np.uint32)
-        extras = {name: ring[slot, environment] for name, ring in self._extras.items()}
-        for name in self._later:
-            ahead = self._episodes.last(slot, environment) - number
-            if name == "future_achieved_goal":
-                ahead = steps_ahead(self._seed, identity, copy, ahead + 1)
-            goals: Any = buffer.next_observations["achieved_goal"]
-            extras[name] = goals[(slot + ahead) % buffer.buffer_size, environment]
-        return self._augmenter(identity, copy, observed_at(buffer, slot, environment)._replace(extras=extras))
+        shown = {name: ring[slot, environment] for name, ring in self._extras.items()}
+        for goal in self._later:
+            remaining = self._episodes.remaining(slot, environment, number)
+            ahead = steps_ahead(goal, self._seed, identity, copy, remaining)
+            achieved: Any = buffer.next_observations["achieved_goal"]
+            shown[goal] = achieved[(slot + ahead) % buffer.buffer_size, environment]
+        return self._augmenter(identity, copy, observed_at(buffer, slot, environment), shown)
 
     def _goes_on(self, obs: dict[str, Rows]) -> Rows:
         """In which environments an episode that was left unfinished goes on with `obs`."""
@@ -201,4 +207,4 @@ class Augmented:
 
     def _finish_episode(self, environment: int) -> None:
         slots = self._episodes.finish(environment, self._added - 1)
-        self.copies.grant(slots, np.full(len(slots), environment))
+        self.ledger.grant(slots, np.full(len(slots), environment))

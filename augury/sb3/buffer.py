@@ -22,10 +22,10 @@ from stable_baselines3.common.vec_env import VecNormalize
 from augury import augmentations
 from augury.augmentations.base import describe
 from augury.errors import UserError
+from augury.replay.survey import spread
 from augury.sb3 import checks
 from augury.sb3.algorithm import ask_for_every_row, calling_algorithm, seed_of_the_run, wants_exact_rows
 from augury.sb3.augmented import Augmented
-from augury.sb3.copies import Integers
 from augury.sb3.samples import Rows, as_samples, joined, observed_at
 from augury.transition import Transition
 
@@ -151,7 +151,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
             reason = "nothing was added"
             if self.size():
                 remedy = "buffer_size" if self.full else "learning_starts"
-                reason = f"no episode that it holds has ended; raise {remedy}"
+                which = "that it holds" if self.ratio >= 1 else "with an augmented transition"
+                reason = f"no episode {which} has ended; raise {remedy}"
             asked = f"update_ratio {self.update_ratio:g} before anything was augmented"
             raise UserError(f"{self.name}: {asked}: {reason}")
         learner = calling_algorithm("train") if self._batch is None else None
@@ -178,33 +179,29 @@ class AugmentedReplayBuffer(DictReplayBuffer):
     @property
     def augmented_size(self) -> int:
         """Transitions that R̃ holds; an infinite m counts as one."""
-        return 0 if self._augmented is None else self._augmented.copies.held
+        return 0 if self._augmented is None else self._augmented.ledger.held
 
     @property
     def generated(self) -> float:
         """Augmented transitions since the start."""
-        granted = 0 if self._augmented is None else self._augmented.copies.granted
+        granted = 0 if self._augmented is None else self._augmented.ledger.granted
         return math.inf if granted and math.isinf(self.ratio) else float(granted)
 
     def observed_transitions(self, most: int) -> Transition:
         """All of R, or `most` transitions spread evenly over it, in the environment's units."""
-        index = _spread(self.size() * self.n_envs, most)
-        return observed_at(self, *np.divmod(index, self.n_envs))
+        index, counted = spread(np.asarray(self.size() * self.n_envs), most)
+        return observed_at(self, *np.divmod(index[counted], self.n_envs))
 
     def augmented_transitions(self, most: int) -> Transition:
         """All of R̃, or `most` transitions spread evenly over it, in the environment's units."""
         if self._augmented is None or self.augmented_size == 0:
-            return self.observed_transitions(0)
-        return self._augmented.numbered(_spread(self.augmented_size, most))
+            none = np.zeros(0, np.int64)
+            return observed_at(self, none, none)
+        index, counted = spread(np.asarray(self.augmented_size), most)
+        return self._augmented.numbered(index[counted])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self._augmented is not None:
             self._augmented.choose_augmenter()
             self._meet_owner()
-
-
-def _spread(total: int, most: int) -> Integers:
-    """Up to `most` numbers below `total`, evenly spread."""
-    count = min(total, most)
-    return np.arange(count) * total // max(count, 1)

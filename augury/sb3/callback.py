@@ -13,10 +13,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from augury.errors import UserError
 from augury.replay.coverage import LOOKED_AT, Grid
-from augury.sb3.augmenter import on_cpu
+from augury.replay.survey import Held, held, points, summary
 from augury.sb3.buffer import AugmentedReplayBuffer
-from augury.sb3.samples import Rows, parts_of
-from augury.transition import Transition
+from augury.sb3.cpu import on_cpu
+from augury.sb3.samples import Rows
+from augury.transition import Transition, seen
 
 MOST_NUMBERS = 2**24
 """Fewer transitions are looked at where observations are so large that they would hold more numbers."""
@@ -43,8 +44,9 @@ class AugmentationCallback(BaseCallback):
     every: steps between two looks at the buffers
     succeeded: which of many transitions carry the success reward. If not said, those with more than the
         smallest reward there is, which is right where rewards are sparse
-    bounds: low and high of observation and action, flat, for the coverage grid. If not said, those of the
-        spaces; where a space has none, the range of what was observed by the first look
+    bounds: low and high, flat, of what a policy sees and of the action, for the coverage grid. If not said,
+        those of the spaces; where a space has none, the range of what was observed by the first look. Of a
+        goal observation a policy sees `observation` and `desired_goal`, in this order
     """
 
     def __init__(
@@ -87,30 +89,21 @@ class AugmentationCallback(BaseCallback):
 
     def _contents(self) -> dict[str, float]:
         """What the buffers hold."""
-        dimensions = _points(self._buffer.observed_transitions(1)).shape[1]
+        dimensions = points(self._buffer.observed_transitions(1)).shape[1]
         most = min(LOOKED_AT, max(MOST_NUMBERS // dimensions, 1))
         observed, augmented = (
             look(most) for look in (self._buffer.observed_transitions, self._buffer.augmented_transitions)
         )
         if self._grid is None:
-            self._grid = Grid.over(_bounds(self._buffer, _points(observed)))
+            self._grid = Grid.over(_bounds(self._buffer, points(observed)))
         if len(self._grid.low) != dimensions:
             given = len(self._grid.low)
             raise UserError(f"AugmentationCallback: bounds for {given} numbers, but there are {dimensions}")
         smallest = min(rewards.min() for rewards in (observed.reward, augmented.reward) if rewards.size)
         succeeded: Success = self._succeeded or (lambda transitions: transitions.reward > smallest)
-        in_observed, in_augmented = (
-            _occupied(self._grid, _points(seen), most) for seen in (observed, augmented)
-        )
-        return {
-            "observed_reward_density": float(np.mean(succeeded(observed))),
-            "augmented_reward_density": float(np.mean(succeeded(augmented)))
-            if augmented.reward.size
-            else 0.0,
-            "observed_coverage": float(in_observed.mean()),
-            "augmented_coverage": float(in_augmented.mean()),
-            "coverage": float((in_observed | in_augmented).mean()),
-        }
+        with on_cpu():
+            found = summary(*(_held(self._grid, one, succeeded, most) for one in (observed, augmented)))
+        return {name: float(value) for name, value in found._asdict().items()}
 
     def _rates(self) -> dict[str, float]:
         """What happened since the last look."""
@@ -139,30 +132,32 @@ def _ratio(number: float, per: float) -> float:
     return number / per if per else math.nan
 
 
-def _points(transitions: Transition) -> Rows:
-    """Observation and action of each transition, side by side."""
-    leaves = [*jax.tree.leaves(transitions.observation), transitions.action]
-    flat = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for leaf in leaves]
-    return np.concatenate(flat, 1).astype(np.float32)
+def _held(grid: Grid, transitions: Transition, succeeded: Success, most: int) -> Held:
+    """What a buffer holds; padded to one length, so that one program is compiled."""
+    count = len(transitions.reward)
+
+    def padded(rows: Rows) -> Rows:
+        return np.concatenate([rows, np.zeros((most - count, *rows.shape[1:]), rows.dtype)])
+
+    successes = np.asarray(succeeded(transitions), bool) if count else np.zeros(0, bool)
+    return _jitted_held(grid, padded(points(transitions)), padded(successes), np.arange(most) < count)
 
 
-def _occupied(grid: Grid, points: Rows, most: int) -> Rows:
-    """Which cells hold a point; padded to one length, so that one program is compiled."""
-    padded = np.zeros((most, points.shape[1]), np.float32)
-    padded[: len(points)] = points
-    with on_cpu():
-        return np.asarray(_jitted_occupied(grid, padded, np.arange(most) < len(points)))
-
-
-_jitted_occupied = jax.jit(Grid.occupied, static_argnums=0)
+_jitted_held = jax.jit(held, static_argnums=0)
 
 
 def _bounds(buffer: AugmentedReplayBuffer, points: Rows) -> Bounds:
-    parts = [*parts_of(buffer.observation_space), buffer.action_space]
-    low, high = (np.concatenate(side) for side in zip(*map(_range, parts), strict=True))
-    seen_low, seen_high = points.min(0), points.max(0)
+    """Of what coverage looks at: what a policy sees, and the action."""
+    space = buffer.observation_space
+    parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
+    ranges = {name: _range(part) for name, part in parts.items()}, _range(buffer.action_space)
+    low, high = (
+        np.concatenate([seen({name: bounds[side] for name, bounds in ranges[0].items()}), ranges[1][side]])
+        for side in (0, 1)
+    )
+    lowest, highest = points.min(0), points.max(0)
     endless = (np.abs(low) > ENDLESS) | (np.abs(high) > ENDLESS)
-    return np.where(endless, seen_low, low), np.where(endless, np.maximum(seen_high, seen_low + 1e-6), high)
+    return np.where(endless, lowest, low), np.where(endless, np.maximum(highest, lowest + 1e-6), high)
 
 
 def _range(space: Space[Any]) -> Bounds:
