@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from augury.augmentations import Augmentation
 from augury.augmentations.goals import LATER_GOALS
@@ -41,12 +42,12 @@ def identity(number: Any, environment: Any, environments: int) -> Any:
     return (number * environments + environment).astype(np.uint32)
 
 
-def keys(root: Key, identity: Array, copy: Array | np.uint32) -> Key:
+def keys(root: Key, identity: ArrayLike, copy: ArrayLike) -> Key:
     """The keys that define copies, for arrays that broadcast together."""
-    identity, copy = jnp.broadcast_arrays(identity, jnp.asarray(copy).astype(jnp.uint32))
     fold = jax.random.fold_in
-    folded = jax.vmap(lambda i, k: fold(fold(root, i), k))(identity.reshape(-1), copy.reshape(-1))
-    return folded.reshape(identity.shape)
+    i, k = jnp.broadcast_arrays(identity, jnp.asarray(copy).astype(jnp.uint32))
+    folded = jax.vmap(lambda i, k: fold(fold(root, i), k))(i.reshape(-1), k.reshape(-1))
+    return folded.reshape(i.shape)
 
 
 def whole(ratio: Array) -> Array:
@@ -71,7 +72,7 @@ def has_extra(
     return (ratio % 1 > 0) & (number >= 0) & lucky
 
 
-def steps_ahead(goal: str, root: Key, identity: Array, copy: Array, remaining: Array) -> Array:
+def steps_ahead(goal: str, root: Key, identity: ArrayLike, copy: ArrayLike, remaining: ArrayLike) -> Array:
     """How many steps after its own a copy reads this one of `LATER_GOALS`.
 
     The episode is over, and `remaining` steps follow in it. The final goal is that of its last step; the
@@ -79,7 +80,7 @@ def steps_ahead(goal: str, root: Key, identity: Array, copy: Array, remaining: A
     """
     future, final = LATER_GOALS
     if goal == final:
-        return remaining
+        return jnp.asarray(remaining)
     assert goal == future
     drawn = keys(jax.random.fold_in(root, _AHEAD), identity, copy)
     return jax.vmap(lambda key, steps: jax.random.randint(key, (), 0, steps + 1, jnp.int32))(drawn, remaining)

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import jax
 import numpy as np
-import numpy.typing as npt
 
 from augury.augmentations.goals import LATER_GOALS
+from augury.replay import copies
+from augury.replay.episodes import EpisodesOnHost
 from augury.transition import Transition
+from augury.verify.precision import double_precision
 
-Indices = npt.NDArray[np.intp]
 
-
-def with_later_goals(rounds: Sequence[Transition], generator: np.random.Generator) -> list[Transition]:
+def with_later_goals(rounds: Sequence[Transition], seed: int) -> list[Transition]:
     """Transitions of environments side by side, round after round, with two extras that no simulator gives.
 
-    The future goal was achieved by the step itself or by a later one, each equally likely; the final goal by
-    the last. An episode that nobody played to its end is taken to end with the last round.
+    They are the goals that copy 0 of each transition reads, of the root key with this seed. An episode that
+    nobody played to its end is taken to end with the last round.
     """
     achieved = np.stack([one.next_observation["achieved_goal"] for one in rounds])
-    last = _last_rounds(np.stack([one.terminated | one.truncated for one in rounds]))
-    now = np.arange(len(rounds))[:, None]
-    future = now + (generator.random(last.shape) * (last - now + 1)).astype(np.intp)
-    environment = np.arange(last.shape[1])
-    goals = [achieved[when, environment] for when in (future, last)]
+    over = np.stack([one.terminated | one.truncated for one in rounds])
+    over[-1] = True
+    episodes = EpisodesOnHost(*over.shape)
+    for last, ended in np.argwhere(over).tolist():
+        episodes.finish(ended, last)
+    number, environment = (places.ravel() for places in np.indices(over.shape))
+    identity = copies.identity(number, environment, over.shape[1])
+    remaining = episodes.remaining(number, environment, number).astype(np.int32)
+
+    def read(goal: str) -> Any:
+        root = jax.random.key(seed)
+        ahead = np.asarray(copies.steps_ahead(goal, root, identity, np.uint32(0), remaining))
+        return achieved[number + ahead, environment].reshape(achieved.shape)
+
+    with double_precision():
+        goals = {goal: read(goal) for goal in LATER_GOALS}
     return [
-        one._replace(extras=one.extras | dict(zip(LATER_GOALS, later, strict=True)))
-        for one, *later in zip(rounds, *goals, strict=True)
+        one._replace(extras=one.extras | {goal: values[number] for goal, values in goals.items()})
+        for number, one in enumerate(rounds)
     ]
-
-
-def _last_rounds(ended: npt.NDArray[np.bool_]) -> Indices:
-    """In which round the episode of each transition ends."""
-    last = np.empty(ended.shape, np.intp)
-    following = np.full(ended.shape[1], len(ended) - 1)
-    for place in reversed(range(len(ended))):
-        following = np.where(ended[place], place, following)
-        last[place] = following
-    return last

@@ -52,7 +52,7 @@ class JaxSource:
             over = terminated | truncated
             states, steps = self._where(over, self._reset(key), states), np.where(over, 0, steps)
         if has_goals(self.environment):
-            rounds = with_later_goals(rounds, generator)
+            rounds = with_later_goals(rounds, seed)
         return joined(rounds, samples)
 
     def _reset(self, keys: Any) -> Any:

@@ -69,7 +69,7 @@ class HostSource:
         rounds = _played(engine, -(-samples // engine.num_envs), act, seeds, self._begins(engine))
         engine.close()
         if has_goals(self.environment):
-            rounds = with_later_goals(rounds, generator)
+            rounds = with_later_goals(rounds, seed)
         return joined(rounds, samples)
 
     def _engine(self, count: int, *, autoreset: bool = True) -> Any:

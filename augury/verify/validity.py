@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,12 +22,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
-from augury.augmentations.base import Augmentation, as_pytree, conform, describe, needs_of
+from augury.augmentations.base import Augmentation, conforming, describe, needs_of
 from augury.errors import UserError
+from augury.replay import copies
 from augury.transition import Transition
 from augury.verify import causes
 from augury.verify.base import Answer, Flags, Policy, Rows, Simulator, joined
 from augury.verify.observations import flat
+from augury.verify.precision import double_precision
 from augury.verify.simulators import simulator_of
 from augury.verify.subjects import Subject
 
@@ -204,11 +207,12 @@ def assert_dynamics_invariant(
 
 
 def augment(augmentation: Augmentation, observed: Transition, seed: int) -> Transition:
-    """Augment every row, each with a key of its own, in double precision."""
-    name, function = describe(augmentation), as_pytree(augmentation)
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(seed), len(observed.reward))
-        augmented = jax.jit(jax.vmap(lambda key, one: conform(name, function(key, one), one)))(keys, observed)
+    """Copy 0 of every row, in double precision; rows are numbered from 0 on, and the seed gives the root."""
+    function = partial(copies.copy_of, conforming(describe(augmentation), augmentation), shown={})
+    rows = np.arange(len(observed.reward), dtype=np.uint32)
+    with double_precision():
+        keys = copies.keys(jax.random.key(seed), rows, np.uint32(0))
+        augmented = jax.jit(jax.vmap(function))(keys, observed)
     result: Transition = jax.tree.map(np.asarray, augmented)
     return result
 

@@ -53,7 +53,7 @@ class GymSource:
             rounds.append(rows(*(_one_row(part) for part in step)))
             observation = self.env.reset()[0] if terminated or truncated else following
         if "achieved_goal" in self._parts:
-            rounds = with_later_goals(rounds, np.random.default_rng(seed))
+            rounds = with_later_goals(rounds, seed)
         return joined(rounds)
 
 

@@ -217,7 +217,7 @@ def test_later_goals_are_of_the_same_episode_and_not_earlier():
         )
         for number in range(6)
     ]
-    drawn = [with_later_goals(rounds, np.random.default_rng(seed)) for seed in range(60)]
+    drawn = [with_later_goals(rounds, seed) for seed in range(60)]
     final = np.array([one.extras["final_achieved_goal"] for one in drawn[0]])
     assert final[:, 0].tolist() == [[0, 2]] * 3 + [[0, 5]] * 3
     assert final[:, 1].tolist() == [[1, 5]] * 6
