@@ -12,11 +12,19 @@ from augury.errors import UserError
 from augury.sb3 import AugmentationCallback, AugmentedReplayBuffer
 
 
-def logged(tmp_path, callback, steps=600, environment="augury:augury/Goal2D-v0", kind=sb3.TD3, **kwargs):
+def logged(
+    tmp_path,
+    callback,
+    steps=600,
+    environment="augury:augury/Goal2D-v0",
+    kind=sb3.TD3,
+    policy="MlpPolicy",
+    **kwargs,
+):
     """Train, and return the model and what its logger wrote under `augmentation/`."""
     model = kind(
-        "MlpPolicy",
-        gymnasium.make(environment),
+        policy,
+        gymnasium.make(environment) if isinstance(environment, str) else environment,
         learning_starts=100,
         batch_size=16,
         train_freq=8,
@@ -71,6 +79,47 @@ def test_what_is_logged_follows_from_what_the_buffers_hold(tmp_path):
     assert lines[0]["observed_coverage"] == pytest.approx(len(cells) / 6**6)
     # A sparse reward: more than the smallest is success, before the first one too.
     assert lines[0]["observed_reward_density"] == pytest.approx((first["reward"] > -0.1).mean())
+
+
+class Reach(gymnasium.Env):
+    """Walk along a line to a goal."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {
+            name: gymnasium.spaces.Box(low, 1.0, (1,))
+            for name, low in (("observation", -1.0), ("achieved_goal", -5.0), ("desired_goal", 0.0))
+        }
+    )
+    action_space = gymnasium.spaces.Box(-2.0, 2.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.left = 0.0, 20
+        self.goal = self.np_random.uniform(0, 1, 1).astype(np.float32)
+        return self.seen(), {}
+
+    def seen(self):
+        place = np.array([self.place], np.float32)
+        return {"observation": place, "achieved_goal": place - 4, "desired_goal": self.goal}
+
+    def step(self, action):
+        self.place = float(np.clip(self.place + 0.2 * action[0], -1, 1))
+        self.left -= 1
+        return self.seen(), 0.0, False, self.left == 0, {}
+
+
+def test_coverage_is_of_what_a_policy_sees_of_a_goal_observation(tmp_path):
+    """As in a fleet: of the achieved goal, which the observation tells already, it is not."""
+    looks = AugmentationCallback(every=300)
+    model, lines = logged(tmp_path, looks, 300, Reach(), policy="MultiInputPolicy")
+    held = model.replay_buffer.observed_transitions(10**6)
+    points = np.concatenate(
+        [held.observation["observation"], held.observation["desired_goal"], held.action], 1
+    )
+    low, high, bins = np.array([-1, 0, -2]), np.array([1, 1, 2]), 40  # 40³ < 65,536 < 41³
+    cells = {tuple(cell) for cell in np.minimum((points - low) / (high - low) * bins, bins - 1).astype(int)}
+    # A point on the border of two cells may be rounded into either.
+    assert lines[0]["observed_coverage"] * bins**3 == pytest.approx(len(cells), abs=2)
 
 
 def test_spaces_without_bounds_and_discrete_actions_are_covered_too(tmp_path):
