@@ -20,6 +20,9 @@ from augury.verify.base import Answer, Flags, Policy, Rows, abreast, has_goals, 
 from augury.verify.episodes import with_later_goals
 from augury.verify.observations import table_of, taken
 
+_STEPS = np.uint32(2**32 - 2)
+"""Folded into the key of a seed, beyond the numbers of transitions."""
+
 
 class JaxSource:
     """Collects; nothing needs to be restored for that."""
@@ -36,7 +39,9 @@ class JaxSource:
         count = abreast(self.environment, samples)
         low, high = self.environment.action_low, self.environment.action_high
         generator = np.random.default_rng(seed)
-        keys = jax.random.split(jax.random.key(seed), (-(-samples // count) + 1, count))
+        # Of another root than the copies': what an augmentation draws must not repeat what a reset drew.
+        root = jax.random.fold_in(jax.random.key(seed), _STEPS)
+        keys = jax.random.split(root, (-(-samples // count) + 1, count))
         states, steps, rounds = self._reset(keys[0]), np.zeros(count, int), []
         for key in keys[1:]:
             observation = self._observe(states)
