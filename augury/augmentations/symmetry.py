@@ -20,7 +20,6 @@ import numpy as np
 
 from augury import envs
 from augury.augmentations.base import augmentation, static
-from augury.envs.mujoco.locomotion import Locomotion
 from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
 from augury.envs.mujoco.terms import Quantity, joint_name, positions, velocities
 from augury.errors import UserError
@@ -170,17 +169,22 @@ class Robot(NamedTuple):
             source = envs.make(source)
         if isinstance(source, gymnasium.Env):
             source = unwrapped(source)
-        if isinstance(source, Locomotion):
-            turn, weight = source.largest_turn or np.pi, source.forward_weight
-            return cls(source.name, source.model, source.table, source.mirror_normal, turn, weight)
+        name = str(getattr(source, "name", type(source).__name__))
+        if isinstance(getattr(source, "model", None), mujoco.MjModel) and _lists_quantities(source):
+            normal, weight = getattr(source, "mirror_normal", "y"), getattr(source, "forward_weight", 0.0)
+            turn = getattr(source, "largest_turn", 0.0) or np.pi
+            return cls(name, source.model, source.table, normal, turn, weight)
         if is_mujoco(source):
             return cls(type(source).__name__, source.model, observation_table(source))
         if isinstance(source, mujoco.MjModel):
-            name = source.names.split(b"\0", 1)[0].decode() or "model"
-            return cls(name, source, positions(source) + velocities(source))
-        raise UserError(
-            f"{getattr(source, 'name', type(source).__name__)} has no MuJoCo model to take a symmetry from"
-        )
+            called = source.names.split(b"\0", 1)[0].decode() or "model"
+            return cls(called, source, positions(source) + velocities(source))
+        if isinstance(getattr(source, "model", None), mujoco.MjModel):
+            raise UserError(
+                f"{name} has a MuJoCo model, but does not say what it observes of it: give it a `table`, a "
+                "sequence of augury.envs.mujoco.terms.Quantity"
+            )
+        raise UserError(f"{name} has no MuJoCo model to take a symmetry from")
 
 
 def reflect(
@@ -249,6 +253,11 @@ def rotate(
         quaternions=tuple(quaternions),
         forward_weight=own.forward_weight,
     )
+
+
+def _lists_quantities(source: Any) -> bool:
+    """Whether its `table` is that of a vector; of a dict observation it is a dict."""
+    return isinstance(getattr(source, "table", None), Sequence)
 
 
 def _turn(angle: Array, x: Array, y: Array) -> tuple[Array, Array]:

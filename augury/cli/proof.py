@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import re
-import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import mujoco
 import tyro
 from rich.console import Console
 
 from augury import envs, show
 from augury.cli.output import console
 from augury.envs.mujoco import robots
-from augury.envs.mujoco.locomotion import Locomotion
 from augury.errors import UserError, unknown_name
+from augury.references import is_reference
 from augury.report import tables
 from augury.runs.files import slug
 from augury.symmetry.model_audit import read_model
 from augury.verify import audit, verify
+from augury.verify.subjects import environment_of
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,10 @@ class Verify:
     """Print JSON instead of tables."""
 
     def run(self) -> None:
-        augmentation, environment = _imported(self.augmentation), _imported(self.environment)
-        if isinstance(environment, Callable):  # type: ignore[arg-type]
-            environment = environment()
         with Console(stderr=True).status("asking the simulator"):
             report = verify(
-                augmentation,
-                environment,
+                self.augmentation,
+                self.environment,
                 samples=self.samples,
                 tolerance=self.tolerance,
                 seed=self.seed,
@@ -75,7 +71,7 @@ class Symmetry:
     """
 
     model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL.xml|ENV")]
-    """A MuJoCo model file, or an environment."""
+    """A MuJoCo model file, or an environment: a name, or your own as module:name."""
     normal: Literal["x", "y"] | None = None
     """Normal of the mirror plane: y exchanges left and right, x front and back. By default y (ant: x)."""
     pair: tuple[str, ...] = ()
@@ -100,11 +96,16 @@ class Symmetry:
         if self.model.endswith((".xml", ".mjcf", ".urdf")):
             model = read_model(Path(self.model))
             return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
-        if self.model in envs.ENVIRONMENTS:
-            task = envs.make(self.model)
-            if not isinstance(task, Locomotion):
+        if self.model in envs.ENVIRONMENTS or is_reference(self.model):
+            task = environment_of(self.model)
+            model, table = getattr(task, "model", None), getattr(task, "table", None)
+            if not isinstance(model, mujoco.MjModel):
                 raise UserError(f"{self.model} has no MuJoCo model: name a robot, or a file ending in .xml")
-            robot, corrections, table = task.robot, task.corrections, task.table
+            table = table if isinstance(table, Sequence) else None  # of a dict observation it is a dict
+            robot, corrections = getattr(task, "robot", None), getattr(task, "corrections", None)
+            if robot is None or corrections is None:
+                normal = self.normal or getattr(task, "mirror_normal", "y")
+                return [{"model": model, "name": self.model, "normal": normal, "table": table}]
         else:  # a robot without a task
             robot, table = self.model.replace("-", "_"), None
             if robot not in robots.CORRECTIONS:
@@ -133,9 +134,9 @@ class Show:
     """
 
     augmentation: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AUGMENTATION")]
-    """Name of an augmentation, parameters in brackets (see `augury list`)."""
+    """Name of an augmentation, parameters in brackets (see `augury list`), or your own as module:name."""
     environment: str | None = None
-    """Where its transitions are from; by default the augmentation's own. Relabellings have several."""
+    """Where its transitions are from: a name, or your own as module:name. By default the augmentation's."""
     out: Path | None = None
     """The PNG to write; by default named after the augmentation."""
     seed: int = 0
@@ -145,15 +146,3 @@ class Show:
         path = self.out or Path(f"{slug(self.augmentation)}.png")
         show.draw_augmentation(self.augmentation, path, self.environment, seed=self.seed)
         print(f"picture in {path}")
-
-
-def _imported(text: str | None) -> Any:
-    """What a user calls module:name; other text is returned as it is."""
-    if text is None or not re.fullmatch(r"[\w.]+:\w+", text):
-        return text
-    module, name = text.split(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"cannot import '{text}': {error}") from error

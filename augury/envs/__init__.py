@@ -1,6 +1,6 @@
 """Where transitions come from."""
 
-from augury.envs.base import AnyEnvironment, Environment, HostEngine, HostEnvironment, JaxEnvironment
+from augury.envs.base import AnyEnvironment, Environment, HostEngine, HostEnvironment, JaxEnvironment, Panel
 from augury.envs.registry import ENVIRONMENTS, load, make, reference, register
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "HostEngine",
     "HostEnvironment",
     "JaxEnvironment",
+    "Panel",
     "load",
     "make",
     "reference",

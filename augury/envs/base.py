@@ -4,18 +4,31 @@ An environment is a value, a frozen dataclass as a rule: equal ones share a comp
 its class, only at `runs_in` and at the methods that are there. Yours may subclass `JaxEnvironment` or
 `HostEnvironment`, which have defaults for all that need not be said.
 
-| optional method | who asks for it |
+| optional | who asks for it |
 |---|---|
-| `restore(observation, extras)` | the verifier: be put where it looks like this |
-| `draw(axes, transitions)` | `augury show` |
-| `relabelled(key, count)` | a study of probabilities: transitions whose goals are to be relabelled |
+| `restore(observation, extras) -> state` | the verifier, in JAX: the state which looks like this |
+| `restored(observation, extras) -> Start` | the verifier, of a task of the vector engine: the same |
+| `state(moment)` | of such a task, where that takes more than the observation: becomes `extras["state"]` |
+| `restorable` | the verifier: the same environment with observations that determine its state |
+| `table` | the verifier and symmetries: what each observed number is, a sequence of `Quantity` |
+| `draw(axes, transitions)` | `augury show`: draw a batch of transitions with Matplotlib |
+| `draw_augmented(axes, observed, augmented)` | `augury show`: the same, with their observed origins |
+| `worth_drawing(transitions) -> scores` | `augury show`: which observed transitions to choose |
+| `explore(observation, generator) -> actions` | `augury show`: actions under which something happens |
+| `panel` | `augury show`: a `Panel`, how pictures are laid out |
+| `sample_transition(key) -> Transition` | studies of probabilities, of what does not step in JAX |
+| `model`, `mirror_normal`, `largest_turn`, `forward_weight` | symmetries, with `table` |
+
+The engine of an environment on the host may be put anywhere too, by `restore(observation, extras)`; where it
+returns what is then observed, that is compared. One that would rather be asked in an order of its own has
+`ask(observation, extras, action) -> (observation, next_observation, reward, terminated, extras)` instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +39,20 @@ Measure = Literal["success", "returns"]
 Bounds = Any  # an array of float32, or a dict of them: as an observation is
 State = Any  # whatever pytree the environment carries from step to step
 RunsIn = Literal["program", "host"]
+
+
+class Panel(NamedTuple):
+    """How `augury show` lays out what an environment draws."""
+
+    width: float = 3.1
+    """Of a panel, in inches."""
+    height: float = 3.3
+    copies: int = 1
+    """Augmented transitions in one panel: more than one where they can be told apart."""
+    candidates: int = 200
+    """Observed transitions among which each of those that are drawn is chosen."""
+    legend: str = ""
+    """A line below all panels."""
 
 
 class Environment(Protocol):

@@ -23,7 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.base import Measure, RunsIn
+from augury.envs import goal2d_drawing
+from augury.envs.base import Measure, Panel, RunsIn
 from augury.transition import Array, Key, Transition
 
 STEP_LENGTH = 0.05
@@ -101,6 +102,7 @@ class Goal2D:
     measure: ClassVar[Measure] = "success"
     training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     extras: ClassVar[tuple[str, ...]] = ()
+    panel: ClassVar[Panel] = goal2d_drawing.PANEL
 
     @property
     def name(self) -> str:
@@ -147,3 +149,11 @@ class Goal2D:
 
     def succeeded(self, transition: Transition) -> Array:
         return transition.terminated
+
+    def draw(self, axes: Any, transitions: Transition) -> None:
+        """Agents, steps and goals; for `augury show`."""
+        goal2d_drawing.draw(axes, transitions, radius=GOAL_RADIUS, limit=POSITION_LIMIT)
+
+    def worth_drawing(self, transitions: Transition) -> npt.NDArray[np.float64]:
+        """Long steps, whose direction can be seen, and that do not end the episode."""
+        return np.where(transitions.terminated, -1.0, transitions.action[:, 0])

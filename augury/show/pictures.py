@@ -1,4 +1,8 @@
-"""A picture of an augmentation: observed transitions beside augmented ones, as in the paper's Figure 1."""
+"""A picture of an augmentation: observed transitions beside augmented ones, as in the paper's Figure 1.
+
+What a transition looks like is the environment's affair, its method `draw`. Here transitions are chosen,
+augmented and laid out.
+"""
 
 from __future__ import annotations
 
@@ -6,119 +10,84 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
 
-from augury import augmentations, envs
-from augury.envs import goal2d
-from augury.envs.goal2d import Goal2D
-from augury.envs.mujoco.locomotion import Locomotion
-from augury.envs.panda.reference.panda_gym import PandaGym
-from augury.envs.panda.tasks import PandaTask
+from augury.envs import Panel
 from augury.errors import UserError
 from augury.runs.files import replacing
-from augury.show.poses import draw_poses
-from augury.show.scenes import draw_scenes
 from augury.transition import Transition
-
-STRETCH = 6
-"""Steps are drawn this many times as long as they are: a real one is hardly longer than a dot."""
-_AGENT, _GOAL, _WALL, _SUCCESS = "#0072B2", "#009E73", "0.8", "#E69F00"
+from augury.verify.base import Policy
+from augury.verify.simulators import source_of
+from augury.verify.subjects import Subject
+from augury.verify.validity import augment
 
 
 def draw_augmentation(
-    name: str,
+    augmentation: Any,
     path: Path,
-    environment: str | None = None,
+    environment: Any = None,
     *,
     transitions: int = 3,
-    copies: int = 4,
     seed: int = 0,
 ) -> None:
-    """Draw a few observed transitions and what an augmentation makes of them into a PNG."""
-    entry, _ = augmentations.parse(name)
-    environment = entry.home if environment is None else environment
-    where = envs.make(environment)
-    entry.require(where.name)
-    function = augmentations.make(name, environment if entry.takes_task else None)
-    place = "" if environment == entry.environment else f" on {environment}"
-    title = f"{name}{place}\n{entry.summary}"
-    if isinstance(where, Locomotion):
-        draw_poses(title, where, function, path, transitions=transitions, seed=seed)
-        return
-    if isinstance(where, PandaTask):
-        draw_scenes(title, where, function, path, transitions=transitions, seed=seed)
-        return
-    if isinstance(where, PandaGym):
-        raise UserError(f"there are no pictures of {environment}: choose {PandaTask(where.goals).name}")
-    assert isinstance(where, Goal2D)
-    observe_key, copy_key = jax.random.split(jax.random.key(seed))
-    observed = _random_transitions(where, observe_key, transitions)
-    keys = jax.random.split(copy_key, (transitions, copies))
-    repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], copies, 1), observed)
-    augmented = jax.vmap(jax.vmap(function))(keys, repeated)
+    """Draw a few observed transitions and what an augmentation makes of them into a PNG.
 
-    figure = Figure(figsize=(3.1 * transitions, 6.9), layout="constrained")
+    The augmentation and the environment are names, `module:name`, or objects.
+    """
+    subject = Subject.of(augmentation, environment)
+    where, called = subject.environment, source_of(subject.environment).name
+    if not hasattr(where, "draw"):
+        raise UserError(f"there are no pictures of {called}: give it a method draw(axes, transitions)")
+    panel = getattr(where, "panel", Panel())
+    observed = _chosen(where, transitions, panel.candidates, seed)
+    augmented = augment(subject.augmentation, _repeated(observed, panel.copies), seed)
+
+    figure = Figure(figsize=(panel.width * transitions, 2 * panel.height), layout="constrained")
     grid = figure.subplots(2, transitions, sharex=True, sharey=True, squeeze=False)
-    for column, (above, below) in enumerate(grid.T):
-        _draw(above, _rows(observed, column, column + 1))
-        _draw(below, jax.tree.map(lambda leaf: leaf[0], _rows(augmented, column, column + 1)))
-        above.set_title(f"observed transition {column + 1}", fontsize=10)
-        below.set_title(f"{copies} augmented from it", fontsize=10)
-    figure.suptitle(title, fontsize=10)
-    figure.supxlabel(
-        f"dot: agent, dotted to its goal; arrow: its step, {STRETCH} times as long; ★: the step succeeds",
-        fontsize=9,
-    )
+    for number, (above, below) in enumerate(grid.T):
+        origin = _rows(observed, slice(number, number + 1))
+        made = _rows(augmented, slice(number * panel.copies, (number + 1) * panel.copies))
+        where.draw(above, origin)
+        if hasattr(where, "draw_augmented"):
+            where.draw_augmented(below, origin, made)
+        else:
+            where.draw(below, made)
+        above.set_title(f"observed transition {number + 1}", fontsize=10)
+        several = f"{panel.copies} augmented from it"
+        below.set_title(several if panel.copies > 1 else f"augmented transition {number + 1}", fontsize=10)
+    place = "" if called == subject.home else f" on {called}"
+    figure.suptitle(f"{subject.name}{place}\n{subject.summary}", fontsize=10)
+    if panel.legend:
+        figure.supxlabel(panel.legend, fontsize=9)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=160)
 
 
-def _random_transitions(environment: Goal2D, key: Any, count: int) -> Transition:
-    """Transitions of Goal2D in random directions."""
-    reset_key, action_key = jax.random.split(key)
-    observation = jax.vmap(environment.reset)(jax.random.split(reset_key, count))
-    # Long steps, whose direction can be seen.
-    low = jnp.array([0.6, 0.0])
-    action = jax.random.uniform(action_key, (count, 2), minval=low, maxval=goal2d.ACTION_HIGH)
-    next_observation, reward, terminated = goal2d.step(observation, action)
-    truncated = jnp.zeros(count, bool)
-    return Transition(observation, action, reward, next_observation, terminated, truncated, {})
+def _chosen(environment: Any, count: int, candidates: int, seed: int) -> Transition:
+    """Observed transitions, each the one of its share of the candidates that is most worth drawing."""
+    collected = source_of(environment).collect(candidates * count, _policy(environment, seed), seed)
+    if hasattr(environment, "worth_drawing"):
+        scores = np.asarray(environment.worth_drawing(collected))
+    else:
+        scores = np.random.default_rng(seed).random(len(collected.reward))
+    best = [number + count * int(scores[number::count].argmax()) for number in range(count)]
+    return _rows(collected, np.array(best))
 
 
-def _rows(transitions: Transition, first: int, last: int) -> Transition:
-    rows: Transition = jax.tree.map(lambda leaf: np.asarray(leaf[first:last]), transitions)
+def _policy(environment: Any, seed: int) -> Policy | None:
+    """Random actions, unless the environment knows better ones."""
+    if not hasattr(environment, "explore"):
+        return None
+    generator = np.random.default_rng(seed)
+    return lambda observation: environment.explore(observation, generator)
+
+
+def _repeated(transitions: Transition, times: int) -> Transition:
+    repeated: Transition = jax.tree.map(lambda leaf: np.repeat(leaf, times, 0), transitions)
+    return repeated
+
+
+def _rows(transitions: Transition, chosen: Any) -> Transition:
+    rows: Transition = jax.tree.map(lambda leaf: leaf[chosen], transitions)
     return rows
-
-
-def _draw(axes: Axes, shown: Transition) -> None:
-    start, goal, end = shown.observation[:, :2], shown.observation[:, 2:], shown.next_observation[:, :2]
-    for line in zip(start, goal, strict=True):
-        axes.plot(*np.transpose(line), linestyle=":", linewidth=1, color="0.6", zorder=1)
-    for centre in goal:
-        axes.add_patch(Circle(centre, goal2d.GOAL_RADIUS, color=_GOAL, zorder=2))
-    arrow = STRETCH * (end - start)
-    arrows = axes.quiver(
-        *start.T,
-        *arrow.T,
-        angles="xy",
-        scale_units="xy",
-        scale=1,
-        color=_AGENT,
-        width=0.012,
-        zorder=3,
-        clip_on=False,
-    )
-    arrows.set_in_layout(False)
-    axes.scatter(start[:, 0], start[:, 1], s=16, color=_AGENT, zorder=4)
-    won = end[shown.terminated]
-    axes.scatter(
-        won[:, 0], won[:, 1], s=90, marker="*", color=_SUCCESS, edgecolor="black", linewidth=0.5, zorder=5
-    )
-    limit = goal2d.POSITION_LIMIT
-    axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
-    for spine in axes.spines.values():
-        spine.set_color(_WALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,8 +14,6 @@ from augury import augmentations, envs
 from augury.augmentations import Augmentation
 from augury.augmentations.base import needs_of
 from augury.envs import Environment
-from augury.envs.goal2d import Goal2D
-from augury.envs.panda.goals import PositionTask, task_of
 from augury.errors import UserError
 from augury.study.schema import Chance, ChanceStudy
 from augury.transition import Key, Transition
@@ -51,8 +50,9 @@ def measure(study: ChanceStudy, seed: int = 0) -> list[Measured]:
 
 def _made(chance: Chance) -> tuple[Environment, Augmentation]:
     environment: Any = envs.make(chance.task)
-    if task_of(chance.task) is None and not isinstance(environment, Goal2D):
-        raise UserError(f"{chance.task} has no goals to relabel")
+    if environment.measure != "success":
+        raise UserError(f"{chance.task} has no goals to relabel: it is measured by its {environment.measure}")
+    _sampler(environment)
     augmentation = augmentations.make(chance.augmentation, chance.task)
     if needs := needs_of(augmentation):
         raise UserError(f"'{chance.augmentation}' looks at episodes ({', '.join(needs)}): no sample has one")
@@ -72,30 +72,34 @@ def _measure(chance: Chance, study: ChanceStudy, key: Key) -> Measured:
 
 def _successes(environment: Environment, augmentation: Augmentation, samples: int, key: Key) -> Any:
     """How many of a block of transitions succeed after they were augmented."""
+    sample = _sampler(environment)
 
     def succeeds(key: Key) -> Any:
         first, second = jax.random.split(key)
-        augmented = augmentation(second, _transition(environment, first))
+        augmented = augmentation(second, sample(first))
         return environment.succeeded(augmented)
 
     return jax.vmap(succeeds)(jax.random.split(key, samples)).sum()
 
 
-def _transition(environment: Any, key: Key) -> Transition:
-    """A transition somewhere; of a Panda task one whose object lies where a goal might be."""
-    start_key, action_key, step_key = jax.random.split(key, 3)
+def _sampler(environment: Any) -> Callable[[Key], Transition]:
+    """Transitions somewhere: those that the environment gives; else, in JAX, a random step from a start."""
+    if hasattr(environment, "sample_transition"):
+        sample: Callable[[Key], Transition] = environment.sample_transition
+        return sample
+    if environment.runs_in != "program":
+        raise UserError(
+            f"{environment.name} has no transitions to relabel: give it a method sample_transition(key) that "
+            "returns one, in JAX"
+        )
     low, high = jnp.asarray(environment.action_low), jnp.asarray(environment.action_high)
-    action = jax.random.uniform(action_key, low.shape, minval=low, maxval=high)
-    no = jnp.zeros((), bool)
-    goals = task_of(environment.name)
-    if goals is None:
+
+    def step(key: Key) -> Transition:
+        start_key, action_key, step_key = jax.random.split(key, 3)
+        action = jax.random.uniform(action_key, low.shape, minval=low, maxval=high)
         state = environment.reset(start_key)
         following, reward, terminated = environment.step(step_key, state, action)
         before, after = environment.observe(state), environment.observe(following)
-        return Transition(before, action, reward, after, terminated, no, {})
-    achieved = goals.goal(jax.random.uniform(start_key, (goals.draws,)))
-    if isinstance(goals, PositionTask):
-        achieved = achieved.at[2].set(goals.low[2])
-    seen = {name: jnp.zeros_like(part) for name, part in environment.observation_low.items()}
-    seen["achieved_goal"] = achieved
-    return Transition(seen, action, jnp.float32(0), seen, no, no, {})
+        return Transition(before, action, reward, after, terminated, jnp.zeros((), bool), {})
+
+    return step

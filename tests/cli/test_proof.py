@@ -1,22 +1,15 @@
-"""`augury verify`, `augury symmetry` and pictures of poses, as their users meet them."""
+"""`augury verify`, `augury symmetry` and `augury show`, as their users meet them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import gymnasium
-import matplotlib.image
-import numpy as np
 import pytest
 
 from augury.cli import main
-from augury.envs.mujoco.locomotion import TASKS
-from augury.envs.mujoco.rendering import Camera
-from augury.envs.panda.tasks import PANDA_TASKS
-from augury.errors import UserError
-from augury.show import scenes
+from tests.sledges import sledges
+
+__all__ = ["sledges"]
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 
@@ -52,27 +45,43 @@ def test_a_program_can_read_the_verdict(capsys):
     assert report["contact"]["touching"] + report["contact"]["free"] == 100
 
 
-OWN = """
-def mirror(key, transition):
-    flip = [-1.0, 1.0, -1.0, 1.0]
-    import jax.numpy as jnp
-    flip = jnp.array(flip, transition.observation.dtype)
-    radius, angle = transition.action
-    return transition._replace(
-        observation=flip * transition.observation,
-        action=jnp.stack([radius, (jnp.pi - angle) % (2 * jnp.pi)]),
-        next_observation=flip * transition.next_observation,
-    )
-"""
+def test_what_a_user_wrote_is_named_by_its_module(sledges, capsys):
+    assert run("verify", "sledges:mirror", "--environment", "sledges:sledge", "--samples", "200") == 0
+    assert "0 of 200 at 1e-08" in capsys.readouterr().out
+    assert run("verify", "sledges:half_a_mirror", "--environment", "sledges:sledge", "--samples", "200") == 1
+    assert "the sign of action 0 is wrong" in " ".join(capsys.readouterr().out.split())
+    assert run("show", "sledges:mirror", "--environment", "sledges:sledge", "--out", "mirror.png") == 0
+    assert Path("mirror.png").exists()
+    assert run("symmetry", "sledges:cart", "--json") == 0
+    (audit,) = json.loads(capsys.readouterr().out.removeprefix("picture in mirror.png\n"))
+    assert audit["reflection"]["observation"]["names"] == ["rail position", "rail velocity"]
 
 
-def test_an_augmentation_of_ones_own_is_named_by_its_module(tmp_path, monkeypatch, capsys):
-    (tmp_path / "own_mirror.py").write_text(OWN)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    assert run("verify", "own_mirror:mirror", "--environment", "goal2d", "--samples", "300") == 0
-    assert run("verify", "own_mirror:miror", "--environment", "goal2d") == 2
-    assert "cannot import 'own_mirror:miror'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("verify", "sledges:mirrow", "--environment", "sledges:sledge"),
+            "sledges has no 'mirrow': did you mean 'mirror'?",
+        ),
+        (("verify", "sledges:mirror"), "sledges:mirror may be for any environment: say which"),
+        (
+            ("verify", "sledges:mirror", "--environment", "sledges:plain"),
+            "give it a method restore(observation",
+        ),
+        (
+            ("show", "sledges:mirror", "--environment", "sledges:plain"),
+            "there are no pictures of plain: give it a method draw(axes, transitions)",
+        ),
+        (("symmetry", "sledges:sledge"), "sledges:sledge has no MuJoCo model"),
+    ],
+)
+def test_what_a_users_module_lacks_is_one_clear_line(sledges, arguments, message, capsys):
+    assert run(*arguments) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert len(said.splitlines()) == 1
+    assert not list(Path().glob("*.png"))
 
 
 def test_the_humanoids_faults_are_found_and_mended(capsys):
@@ -169,65 +178,3 @@ def test_bad_input_is_one_clear_line(arguments, message, capsys):
     said = capsys.readouterr().err.strip()
     assert message in said
     assert len(said.splitlines()) == 1
-
-
-def has_gl():
-    try:
-        Camera(TASKS["ant"].model).close()
-    except UserError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
-@pytest.mark.parametrize("name", ["walker2d/reflect", "ant/rotate"])
-def test_poses_are_drawn(name, tmp_path):
-    path = tmp_path / "poses.png"
-    assert run("show", name, "--out", str(path)) == 0
-    picture = matplotlib.image.imread(path)
-    above, below = picture[: len(picture) // 2], picture[len(picture) // 2 :]
-    assert above.std() > 0.1
-    assert abs(above[: len(below)] - below[: len(above)]).mean() > 0.01  # not the same poses twice
-
-
-@pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
-@pytest.mark.parametrize("environment", ["panda-slide", "panda-flip-quadrant"])
-def test_scenes_are_drawn(environment, tmp_path):
-    path = tmp_path / "scenes.png"
-    assert run("show", "panda/hindsight", "--environment", environment, "--out", str(path)) == 0
-    picture = matplotlib.image.imread(path)
-    assert picture.shape[0] > 1000
-    above, below = picture[: len(picture) // 2], picture[len(picture) // 2 :]
-    assert abs(above[: len(below)] - below[: len(above)]).mean() > 0.01  # not the same scenes twice
-
-
-@pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
-@pytest.mark.parametrize("goal", [(0.1, -0.1, 0.02), (0.55, 0.15, 0.03), (0.55, -0.15, 0.03)])
-def test_a_ring_is_around_the_goals_shadow(goal):
-    task = PANDA_TASKS["panda-push"]
-    pose = task.start(np.random.default_rng(0)).qpos
-    with Camera(task.scene, scenes.WIDTH, scenes.HEIGHT) as camera:
-        seen, unseen = (
-            camera.picture(pose, scenes._view(), task.target(np.array(place))).astype(int)
-            for place in (goal, (0, 0, -1))
-        )
-    rows, columns = np.nonzero(np.abs(seen - unseen).sum(-1) > 40)
-    middle = (columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2
-    assert middle == pytest.approx(scenes._pixel(scenes._view(), task.scene, np.array(goal)), abs=15)
-    assert scenes.RING < middle[1] < scenes.HEIGHT - scenes.RING
-
-
-@pytest.mark.parametrize("missing", [{"MUJOCO_GL": "glfw"}, {"PYOPENGL_PLATFORM": "osmesa"}])
-def test_without_opengl_it_says_how_to_get_it(missing, tmp_path):
-    """A window needs a display; and a library that is asked for something else is as good as none."""
-    environment = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
-    environment.pop("MUJOCO_GL", None)
-    shown = subprocess.run(
-        [sys.executable, "-m", "augury", "show", "ant/rotate", "--out", str(tmp_path / "poses.png")],
-        env=environment | missing,
-        capture_output=True,
-        text=True,
-    )
-    assert shown.returncode == 2
-    assert "set MUJOCO_GL=egl" in shown.stderr.strip().splitlines()[-1]
-    assert not (tmp_path / "poses.png").exists()

@@ -1,13 +1,9 @@
-"""Statistics against their definitions, and pictures that show what they should."""
+"""Statistics against their definitions, and labels that tell arms apart."""
 
 import numpy as np
-import pytest
-from matplotlib.image import imread
 
-from augury.errors import UserError
 from augury.fleet import Result
 from augury.report import first_to_reach, interquartile_mean, iqm_curve
-from augury.show import draw_augmentation
 
 
 def result(curves, **asked) -> Result:
@@ -61,11 +57,6 @@ def test_first_to_reach_finds_the_step_or_says_there_is_none():
     assert first_to_reach(steps, np.array([0.1, 0.2, 0.3]), 0.9) is None
 
 
-def colours_of(path) -> set[tuple[int, ...]]:
-    pixels = (imread(path)[..., :3] * 255).round().astype(int)
-    return {tuple(colour) for colour in np.unique(pixels.reshape(-1, 3), axis=0)}
-
-
 def test_labels_tell_arms_apart():
     curves = np.zeros((1, 1))
     assert result(curves).label == "no augmentation"
@@ -73,18 +64,3 @@ def test_labels_tell_arms_apart():
     assert result(curves, algorithm="sac").label == "SAC no augmentation"
     asked = {"augmentation": "goal2d/translate", "ratio": "inf", "update_ratio": 0.5}
     assert result(curves, **asked).label == "translate m=inf α=0.5"
-
-
-@pytest.mark.parametrize("name", ["goal2d/translate", "goal2d/rotate", "goal2d/translate-proximal(1)"])
-def test_a_picture_shows_goals_agents_and_successes(tmp_path, name):
-    path = tmp_path / "picture.png"
-    draw_augmentation(name, path)
-    goal, agent, star = (0x00, 0x9E, 0x73), (0x00, 0x72, 0xB2), (0xE6, 0x9F, 0x00)
-    assert {goal, agent} <= colours_of(path)
-    assert (star in colours_of(path)) == ("proximal" in name)
-
-
-def test_a_picture_of_an_unknown_augmentation_is_refused(tmp_path):
-    with pytest.raises(UserError, match="did you mean 'goal2d/rotate'"):
-        draw_augmentation("goal2d/rotat", tmp_path / "picture.png")
-    assert not list(tmp_path.iterdir())

@@ -23,12 +23,21 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs.mujoco import robots, terms
+from augury.envs.mujoco.drawing import View
 from augury.envs.mujoco.physics import Physics, Rollout, Rows, Stepped
 from augury.envs.mujoco.task import MujocoTask
 from augury.envs.mujoco.terms import Quantity
 from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start
 
 HORIZON = 1_000
+
+VIEWS = {
+    "swimmer": View(90, -89, 6.0, 0.0),
+    "walker2d": View(90, -8, 2.6, 0.8),
+    "ant": View(90, -60, 3.4, 0.4),
+    "humanoid": View(160, -15, 2.6, 1.0),
+}
+"""From where each robot's symmetry is seen best."""
 
 Vector = npt.NDArray[np.float32]
 
@@ -127,6 +136,10 @@ class Locomotion(MujocoTask):
         reward = self.forward_weight * velocity[:, 0] + self.healthy_reward
         reward -= self.control_weight * np.einsum("ij,ij->i", action, action)
         return Outcome(reward, ~self._is_healthy(after.qpos), dict(zip(self.extras, velocity.T, strict=True)))
+
+    @property
+    def view(self) -> View:
+        return VIEWS[self.robot]
 
     @property
     def mirror_normal(self) -> Literal["x", "y"]:

@@ -29,11 +29,12 @@ import numpy.typing as npt
 from gymnasium.spaces import Box
 
 from augury.envs.base import HostEnvironment
-from augury.envs.mujoco import terms
+from augury.envs.mujoco import drawing, terms
 from augury.envs.mujoco.physics import Physics, Rollout, Rows
 from augury.envs.mujoco.terms import Quantity
 from augury.envs.mujoco.vector import Moment, Outcome, Start, VectorEnvironment
 from augury.errors import UserError
+from augury.transition import Transition
 
 COVERED_SPEED = 10.0
 """Coverage is measured for velocities within ±10."""
@@ -57,6 +58,8 @@ class MujocoTask(HostEnvironment):
     """Positions and velocities start uniformly within it, around the model's own."""
     mirror_normal: Any = "y"
     """Normal of the plane in which `augury.reflect` mirrors the robot."""
+    view: Any = None
+    """From where pictures show the robot, a `drawing.View`; by default from where all of it is in sight."""
 
     def spec(self) -> mujoco.MjSpec:
         """The model."""
@@ -109,6 +112,19 @@ class MujocoTask(HostEnvironment):
     def table(self) -> tuple[Quantity, ...]:
         """What each number of the observation is."""
         return (*terms.positions(self.model)[self.hidden_positions :], *terms.velocities(self.model))
+
+    def draw(self, axes: Any, transitions: Transition) -> None:
+        """The pose in which a transition begins, for `augury show`."""
+        drawing.draw_pose(axes, self.model, self._poses(transitions)[0], self.view)
+        axes.set_xlabel(drawing.caption(transitions), fontsize=9)
+
+    def worth_drawing(self, transitions: Transition) -> Rows:
+        """Most where the robot is far from its first pose, but has not fallen."""
+        far: Rows = np.abs(self._poses(transitions) - self.model.qpos0).sum(1)
+        return np.where(transitions.terminated, -np.inf, far)
+
+    def _poses(self, transitions: Any) -> Rows:
+        return self.restored(transitions.observation, transitions.extras).qpos
 
     @property
     def observation_space(self) -> Box:

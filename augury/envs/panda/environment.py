@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict
 
 from augury.envs.base import Measure, RunsIn
 from augury.envs.panda import settings
-from augury.envs.panda.goals import GOAL_TASKS, GoalTask, RotationTask
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask, PositionTask, RotationTask
 from augury.envs.panda.settings import Bounds
-from augury.transition import Array, Transition
+from augury.transition import Array, Key, Transition
 
 SPACE_LIMIT = 10.0
 """panda-gym declares that no observation goes beyond ±10."""
@@ -46,6 +48,19 @@ class PandaEnvironment:
         """Whether transitions reach the goal that they desire."""
         after = transition.next_observation
         return self.goals.succeeded(after["achieved_goal"], after["desired_goal"])
+
+    def sample_transition(self, key: Key) -> Transition:
+        """A transition to relabel, in JAX: its object lies where a goal might be. The rest is blank."""
+        start_key, action_key, _ = jax.random.split(key, 3)
+        achieved = self.all_goals.goal(jax.random.uniform(start_key, (self.all_goals.draws,)))
+        if isinstance(self.all_goals, PositionTask):
+            achieved = achieved.at[2].set(self.all_goals.low[2])
+        low, high = jnp.asarray(self.action_low), jnp.asarray(self.action_high)
+        action = jax.random.uniform(action_key, low.shape, minval=low, maxval=high)
+        observation = {name: jnp.zeros_like(part) for name, part in self.observation_low.items()}
+        observation["achieved_goal"] = achieved
+        no = jnp.zeros((), bool)
+        return Transition(observation, action, jnp.float32(0), observation, no, no, {})
 
     @property
     def observation_space(self) -> Dict:

@@ -30,9 +30,10 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
+from augury.envs.base import Panel
 from augury.envs.mujoco.physics import Physics, Rollout, Rows
 from augury.envs.mujoco.vector import Moment, Outcome, Start, VectorEnvironment
-from augury.envs.panda import robot, settings
+from augury.envs.panda import drawing, robot, settings
 from augury.envs.panda.contacts import ObjectShape
 from augury.envs.panda.environment import PandaEnvironment
 from augury.envs.panda.goals import GOAL_TASKS, START_DRAWS
@@ -41,6 +42,7 @@ from augury.envs.panda.model import build
 from augury.envs.panda.robot import COARSE, FINE, Pace
 from augury.envs.panda.rotations import euler_angles, rotated, unique_sign
 from augury.errors import UserError
+from augury.transition import Transition
 
 REACH = 0.05
 """Metres that a unit of action moves the hand."""
@@ -141,6 +143,25 @@ class PandaTask(PandaEnvironment):
         if self._rotates:
             return np.array(_ORIENTATIONS_DRAWN_AT), goal[[3, 0, 1, 2]]
         return goal, np.array([1.0, 0.0, 0.0, 0.0])
+
+    @property
+    def panel(self) -> Panel:
+        return drawing.panel(self.goals)
+
+    def draw(self, axes: Any, transitions: Transition) -> None:
+        """The scene in which a transition begins, and its goal; for `augury show`."""
+        drawing.draw(axes, self, transitions)
+
+    def draw_augmented(self, axes: Any, observed: Transition, augmented: Transition) -> None:
+        """The same, and the goal that it had before."""
+        drawing.draw(axes, self, augmented, observed)
+
+    def explore(self, observation: Observation, generator: np.random.Generator) -> Rows:
+        """Actions that lead the hand to the object."""
+        return drawing.reach(self.goals, observation, generator)
+
+    def worth_drawing(self, transitions: Transition) -> Rows:
+        return drawing.worth_drawing(self.goals, transitions)
 
     @property
     def seconds(self) -> float:

@@ -44,6 +44,12 @@ class PandaGym(PandaEnvironment):
     def name(self) -> str:
         return f"panda-gym-{self.goals.name}"
 
+    @property
+    def draw(self) -> Any:
+        """It has no pictures of its own, but its twin on MuJoCo has."""
+        twin = self.name.replace("panda-gym-", "panda-")
+        raise UserError(f"there are no pictures of {self.name}: choose {twin}")
+
     def vector(self, count: int, *, autoreset: bool = True, cores: int | None = None) -> PandaGymVector:
         """Many of them, each simulated in a process of its own; at most `cores` of them run at a time."""
         if count < 1:
