@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -109,24 +110,25 @@ class Replay:
         )
 
     def add(
-        self, buffers: Buffers, new: Transition, added: Array, ratio: Array, augmentation: Augmentation | None
+        self, buffers: Buffers, new: Array, added: Array, ratio: Array, augmentation: Augmentation | None
     ) -> Buffers:
-        """Store transitions of shape (environments, length); `added` were stored before in each environment.
+        """Store rows of transitions, (environments, length, width), as the layout packs them.
 
-        The capacity must be a multiple of the length, so that a write never wraps around.
+        Each environment has stored `added` before. The capacity must be a multiple of the length, so that a
+        write never wraps around.
         """
-        length = new.reward.shape[1]
+        length = new.shape[1]
         assert self.capacity % length == 0, f"capacity {self.capacity} is no multiple of {length}"
         start = added % self.capacity
         environment = jnp.arange(self.environments)[:, None]
         number = added + jnp.arange(length)[None, :]
 
         if buffers.grants is not None:
-            buffers = buffers._replace(grants=self._granted(buffers, new, environment, number, ratio))
+            grants = self._granted(buffers, self._over(new), environment, number, ratio)
+            buffers = buffers._replace(grants=grants)
         if buffers.episodes is not None:
-            episodes = buffers.episodes.added(new.terminated | new.truncated, number)
-            buffers = buffers._replace(episodes=episodes)
-        rows = jax.lax.dynamic_update_slice(buffers.observed, self.layout.pack(new), (0, start, 0))
+            buffers = buffers._replace(episodes=buffers.episodes.added(self._over(new), number))
+        rows = jax.lax.dynamic_update_slice(buffers.observed, new, (0, start, 0))
         buffers = buffers._replace(observed=rows)
         if self.copies:
             assert augmentation is not None
@@ -271,8 +273,13 @@ class Replay:
             copy = jnp.where(index < regular, copy, whole)
         return environment, position, copy
 
+    def _over(self, rows: Array) -> Array:
+        """Which of these transitions end their episode."""
+        ends = [self.layout.columns_of(pick) for pick in (attrgetter("terminated"), attrgetter("truncated"))]
+        return jnp.concatenate([rows[..., columns] for columns in ends], -1).any(-1)
+
     def _granted(
-        self, buffers: Buffers, new: Transition, environment: Array, number: Array, ratio: Array
+        self, buffers: Buffers, over: Array, environment: Array, number: Array, ratio: Array
     ) -> Grants:
         """After a coin for each of the new transitions, and without those that they overwrite."""
         assert buffers.grants is not None
@@ -285,7 +292,7 @@ class Replay:
             return values if self.later else values.T.reshape(1, -1)
 
         slots = environment * self.capacity + number % self.capacity
-        ready = new.terminated | new.truncated if self.later else jnp.ones_like(new.terminated)
+        ready = over if self.later else jnp.ones_like(over)
         columns = (granted(number), slots, ready, granted(number - self.capacity))
         return buffers.grants.added(*map(by_list, columns))
 

@@ -89,7 +89,7 @@ def in_the_fleet(function, ratio: float, seed: int) -> list[tuple[int, int, int]
     buffers, ratio = replay.init(jax.random.key(seed)), jnp.float32(ratio)
     for start in range(0, STEPS, LENGTH):
         new = jax.tree.map(lambda *leaves: np.stack(leaves, 1), *rounds[start : start + LENGTH])
-        buffers = add(replay, buffers, new, jnp.int32(start), ratio, function)
+        buffers = add(replay, buffers, replay.layout.pack(new), jnp.int32(start), ratio, function)
     added = jnp.int32(STEPS)
     size = int(replay.augmented_size(buffers, added, ratio))
     index = jnp.arange(3 * ENVIRONMENTS * CAPACITY, dtype=jnp.uint32)  # more than there are: one program

@@ -77,7 +77,7 @@ def filled(replay: Replay, writes: int, ratio: float = 1.0, function=None, make=
             jnp.broadcast_to(environment, (replay.environments, LENGTH)),
             jnp.broadcast_to(added + jnp.arange(LENGTH), (replay.environments, LENGTH)),
         )
-        buffers = add(buffers, new, jnp.int32(added), jnp.float32(ratio), function)
+        buffers = add(buffers, replay.layout.pack(new), jnp.int32(added), jnp.float32(ratio), function)
         added += LENGTH
     return buffers, jnp.int32(added)
 
@@ -404,9 +404,10 @@ def test_a_fractional_ratio_looks_ahead_in_finished_episodes_too(ratio):
 
 def test_nothing_looks_ahead_before_an_episode_has_finished():
     kind = hindsight_replay(environments=3, capacity=16)
+    new = jax.vmap(jax.vmap(reaching))(jnp.full((3, 2), 2), jnp.broadcast_to(jnp.arange(2), (3, 2)))
     buffers = jax.jit(kind.add)(
         kind.init(jax.random.key(0)),
-        jax.vmap(jax.vmap(reaching))(jnp.full((3, 2), 2), jnp.broadcast_to(jnp.arange(2), (3, 2))),
+        kind.layout.pack(new),
         jnp.int32(0),
         jnp.float32(2),
         None,

@@ -41,8 +41,9 @@ class JaxProgram(Program):
         """Collect, store, learn."""
         collect_key, learn_key = self.keys(settings, round_)
         agent, new = self._collect(collect_key, agent, settings, round_)
+        rows = self.replay.layout.pack(new)
         buffers = self.replay.add(
-            agent.buffers, new, round_ * self.collect, settings.ratio, settings.augmentation
+            agent.buffers, rows, round_ * self.collect, settings.ratio, settings.augmentation
         )
         learner = jax.lax.cond(
             round_ >= self.first_update_round,

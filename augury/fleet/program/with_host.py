@@ -29,7 +29,7 @@ from augury.envs.base import StepsOnHost
 from augury.fleet.program.base import Agent, Program, Settings, blank_observation
 from augury.replay import Buffers, Layout
 from augury.replay.ring import LISTS, RINGS
-from augury.transition import Array, Transition
+from augury.transition import Array
 
 Each = Callable[..., Callable[..., Any]]
 """Turns a function of one agent into one of many: of arguments with a leading axis over agents."""
@@ -82,8 +82,8 @@ class HostProgram(Program):
         `packed` is (agents, environments, …): the rows of `collect` transitions, then the observation now.
         """
         rows, observation = jnp.split(packed, [self.collect * self.replay.layout.width], -1)
-        new = self.replay.layout.unpack(rows.reshape(*rows.shape[:-1], self.collect, -1))
-        buffers = self._stored(each, agents.buffers, settings, new, round_)
+        rows = rows.reshape(*rows.shape[:-1], self.collect, -1)
+        buffers = self._stored(each, agents.buffers, settings, rows, round_)
         step = (round_ + 1) * self.collect
 
         def turn(
@@ -133,24 +133,24 @@ class HostProgram(Program):
         return self._numbers(action)
 
     def _stored(
-        self, each: Each, buffers: Buffers, settings: Settings, new: Transition, round_: Array
+        self, each: Each, buffers: Buffers, settings: Settings, rows: Array, round_: Array
     ) -> Buffers:
         """Buffers of every agent with a round added to each."""
         added = round_ * self.collect
         plain = replace(self.replay, copies=0)
-        buffers = jax.vmap(lambda own, new, ratio: plain.add(own, new, added, ratio, None))(
-            buffers, new, settings.ratio
+        buffers = jax.vmap(lambda own, rows, ratio: plain.add(own, rows, added, ratio, None))(
+            buffers, rows, settings.ratio
         )
         if not self.replay.copies:
             return buffers
         # Copies are made one agent at a time, as they are when sampled: on a page that holds just the round.
         page = replace(self.replay, capacity=self.collect, fractional=False)
 
-        def copies(key: Array, new: Transition, ratio: Array, augmentation: Augmentation) -> Array:
+        def copies(key: Array, rows: Array, ratio: Array, augmentation: Augmentation) -> Array:
             blank = page.init(jax.random.wrap_key_data(key))
-            return page.add(blank, new, added, ratio, augmentation).augmented
+            return page.add(blank, rows, added, ratio, augmentation).augmented
 
-        made = each(copies)(buffers.key, new, settings.ratio, settings.augmentation)
+        made = each(copies)(buffers.key, rows, settings.ratio, settings.augmentation)
         start = (0, 0, added % self.replay.capacity, 0, 0)
         return buffers._replace(augmented=jax.lax.dynamic_update_slice(buffers.augmented, made, start))
 
