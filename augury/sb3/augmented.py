@@ -20,12 +20,12 @@ from augury.augmentations.base import needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.errors import UserError
 from augury.replay import copies
-from augury.replay.episodes import EpisodesOnHost
+from augury.replay.episodes import EpisodesOnHost, Integers
 from augury.replay.ring import number_at
 from augury.sb3 import checks
 from augury.sb3.augmenter import Augmenter, Promise, augmenter_for
 from augury.sb3.keys import steps_ahead
-from augury.sb3.ledger import Integers, Ledger, Places
+from augury.sb3.ledger import Ledger, Places
 from augury.sb3.samples import Rows, observed_at
 from augury.transition import Transition
 

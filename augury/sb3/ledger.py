@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
 from augury.replay import copies
+from augury.replay.episodes import Integers
 from augury.sb3.keys import Coins
-
-Integers = npt.NDArray[np.int64]
 
 
 class Places(NamedTuple):

@@ -12,7 +12,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
-from augury.sb3.ledger import Integers
+from augury.replay.episodes import Integers
 from augury.transition import Transition
 
 Rows = Any  # a NumPy array; a transition's fields are annotated as JAX's
