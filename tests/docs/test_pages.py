@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+import augury
 from augury import cli
 from tests.docs.pages import DOCS
 
@@ -46,6 +49,19 @@ def test_the_files_that_a_page_names_exist(page):
     own = set(re.findall(r'title="([^"]+)"', page.read_text()))
     for path in set(_FILE.findall(page.read_text())) - own:
         assert (ROOT / path).exists(), f"{name(page)} names {path}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_python_of_a_page_can_be_read_and_imports_what_exists(page):
+    for text in re.findall(r"^```python[^\n]*\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "augury":
+                module = importlib.import_module(node.module or "")
+                missing = [alias.name for alias in node.names if not hasattr(module, alias.name)]
+                assert not missing, f"{name(page)} imports {missing} from {node.module}"
+            front = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+            if front and node.value.id == "augury":
+                assert node.attr in augury.__all__ or importlib.util.find_spec(f"augury.{node.attr}")
 
 
 def test_the_glossary_has_twenty_words_in_order():
