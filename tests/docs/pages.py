@@ -32,6 +32,7 @@ class Block(NamedTuple):
 class Command(NamedTuple):
     """A command, the exit code that it must end with, and lines that its output must hold."""
 
+    text: str
     arguments: list[str]
     code: int
     shown: list[str]
@@ -48,7 +49,8 @@ def commands(text: str) -> list[Command]:
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("$ "):
             code = re.search(r"# exit code (\d)$", line)
-            found.append(Command(shlex.split(line[2:], comments=True), int(code[1]) if code else 0, []))
+            arguments = shlex.split(line[2:], comments=True)
+            found.append(Command(line[2:], arguments, int(code[1]) if code else 0, []))
         elif line.strip() and line.strip() != "…":
             found[-1].shown.append(line.strip())
     return found

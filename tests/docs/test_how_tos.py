@@ -65,7 +65,7 @@ def here(command: Command, capsys) -> str:
     """What a command prints, in this process; one of another program in its own."""
     program, *arguments = command.arguments
     if program != "augury":
-        return there(command.arguments, Path.cwd())
+        return there(["sh", "-c", command.text], Path.cwd())
     capsys.readouterr()
     code = 0
     try:
@@ -128,11 +128,11 @@ def test_your_robot(folder, capsys):
 def test_your_study(folder, capsys):
     follow("how-to/study.md", folder, capsys)
     study = folder / "runs" / "how-far"
-    assert len([*study.glob("arms/goal2d/*/run.json")]) == 4
+    assert len([*study.glob("arms/goal2d/*/run.json")]) == 3
     page = (study / "report.html").read_text()
     assert "a small translation beats none" in page
     rows = (folder / "how-far.csv").read_text().splitlines()
-    assert {"nudge by 0.1", "nudge by 0.5", "none", "anywhere"} <= set(re.split("[,\n]", "\n".join(rows)))
+    assert {"nudge by 0.1", "nudge by 0.5", "none"} <= set(re.split("[,\n]", "\n".join(rows)))
 
 
 def test_your_algorithm(tmp_path):
