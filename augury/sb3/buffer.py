@@ -35,12 +35,12 @@ class AugmentedReplayBuffer(DictReplayBuffer):
 
     It takes SB3's arguments, for Box and Dict observations alike, and three more:
 
-    augmentation: a name from the catalogue, an augmentation, or a plain function in JAX or NumPy
-    ratio: m, augmented transitions per observed one; a fraction or infinity too. 1 if not said
-    update_ratio: α, augmented per observed transition in a batch; a fraction too. 1 if not said
+    - `augmentation`: a name from the catalogue, an augmentation, or a plain function in JAX or NumPy
+    - `ratio`: m, augmented transitions per observed one; fractions and infinity are possible. Default 1
+    - `update_ratio`: α, augmented rows per observed row in a batch; fractions are possible. Default 1
 
-    `sample(batch_size)` returns batch_size observed and update_ratio * batch_size augmented rows; where that
-    is not whole, one row more with the probability of the fraction.
+    `sample(batch_size)` returns `batch_size` observed and `update_ratio * batch_size` augmented rows. If that
+    number is not whole, there is one more row with the probability of the fraction.
     """
 
     def __init__(

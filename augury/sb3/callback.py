@@ -41,12 +41,12 @@ class Counts(NamedTuple):
 class AugmentationCallback(BaseCallback):
     """Logs reward density and coverage of both buffers, β and α under `augmentation/` (docs/metrics.md).
 
-    every: steps between two looks at the buffers
-    succeeded: which of many transitions carry the success reward. If not said, those with more than the
-        smallest reward there is, which is right where rewards are sparse
-    bounds: low and high, flat, of what a policy sees and of the action, for the coverage grid. If not said,
-        those of the spaces; where a space has none, the range of what was observed by the first look. Of a
-        goal observation a policy sees `observation` and `desired_goal`, in this order
+    - `every`: steps between two looks at the buffers
+    - `succeeded`: which of many transitions carry the success reward. By default those with more than the
+      smallest reward in the buffers, which is right where rewards are sparse
+    - `bounds`: low and high of the coverage grid, flat: of what a policy sees, and of the action. By default
+      those of the spaces; where a space has none, the range of what was observed by the first look. Of a
+      goal observation a policy sees `observation` and `desired_goal`, in this order
     """
 
     def __init__(

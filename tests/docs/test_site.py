@@ -62,4 +62,4 @@ def test_what_is_broken_fails_the_build(copy):
     assert "nowhere.png" in said
     assert "orphan.md" in said
     assert "augury.show.undocumented is public, but it has no docstring" in said
-    assert "augury.verify.assert_dynamics_invariant is public, but the API reference does not list it" in said
+    assert "augury.verify.Audit is public, but the API reference does not list it" in said
