@@ -64,7 +64,7 @@ def main(
                     f"{arms[place]} {success.mean():.2f}"
                     for place, success in zip(places, by_arm, strict=True)
                 )
-                print(f"{progress.steps:9,d}  {progress.speed:7,.0f} agent-steps/s  {means}", flush=True)
+                print(f"{progress.steps:9,d}  {progress.speed or 0:7,.0f} agent-steps/s  {means}", flush=True)
 
         try:
             finished = train_fleet(fleet, checkpoint=checkpoint, watch=show)

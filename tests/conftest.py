@@ -24,7 +24,7 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
 @pytest.fixture(autouse=True)
 def _devices_stay(monkeypatch):
     """Commands that run in this process keep the two devices, whatever the machine has."""
-    monkeypatch.setattr("augury.cli.use_all_cores", lambda: None)
+    monkeypatch.setattr("augury.cli.prepare", lambda: None)
 
 
 @pytest.fixture

@@ -1,65 +1,74 @@
-"""The command line: a command is a dataclass of its options that can `run`."""
+"""The command line: a command is a dataclass of its options that can `run`.
+
+A command's module is imported when the command is given. What `augury --help` says of each is read from the
+source, so that help comes at once.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import make_dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-import jax
 import tyro
 
-from augury.cli import listing, proof, reporting, studies, training
 from augury.cli.output import say
 from augury.errors import UserError, unknown_name
-from augury.fleet import use_all_cores
 
-
-@dataclass(frozen=True)
-class Study:
-    """Studies from files: `augury study run`, `status`, `list`, `export`.
-
-    Example: augury study run studies/paper/figure-1.toml --quick
-    """
-
-
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "train": training.Train,
-    "evaluate": training.Evaluate,
-    "study": Study,
-    "verify": proof.Verify,
-    "symmetry": proof.Symmetry,
-    "show": proof.Show,
-    "report": reporting.Report,
-    "list": listing.List,
+COMMANDS = {
+    "train": "training.Train",
+    "evaluate": "training.Evaluate",
+    "study": "studies.Studies",
+    "verify": "proof.Verify",
+    "symmetry": "proof.Symmetry",
+    "show": "proof.Show",
+    "report": "reporting.Report",
+    "list": "listing.List",
 }
-STUDY_COMMANDS: dict[str, Callable[..., Any]] = {
-    "run": studies.Run,
-    "status": studies.Status,
-    "list": studies.List,
-    "export": studies.Export,
+"""Commands, and where each is."""
+STUDY_COMMANDS = {
+    "run": "study_run.Run",
+    "status": "studies.Status",
+    "list": "studies.List",
+    "export": "studies.Export",
 }
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; bad input is one line and exit code 2."""
-    use_all_cores()
     try:
-        _parsed(arguments).run()
+        command = _parsed(arguments)
+        if "jax" in sys.modules:  # where its module needs JAX, it will compute
+            prepare()
+        command.run()
     except UserError as error:
         raise SystemExit(say(str(error), code=2)) from None
-    except (jax.errors.JaxRuntimeError, MemoryError) as error:  # the first is out of memory, most of all
+    except (RuntimeError, MemoryError) as error:
+        if not (isinstance(error, MemoryError) or _is_jaxs(error)):
+            raise
         raise SystemExit(say((str(error) or "out of memory").splitlines()[0], code=1)) from error
     except BrokenPipeError:  # whoever was reading has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(say("interrupted", code=130)) from None
+
+
+def prepare() -> None:
+    """Let JAX use the machine, and keep what it compiles."""
+    from augury import fleet
+
+    fleet.use_all_cores()
+    fleet.keep_compiled()
 
 
 def _parsed(arguments: list[str] | None) -> Any:
@@ -70,20 +79,47 @@ def _parsed(arguments: list[str] | None) -> Any:
     return _of(COMMANDS, "augury", arguments)
 
 
-def _of(commands: dict[str, Callable[..., Any]], program: str, arguments: list[str]) -> Any:
+def _of(commands: Mapping[str, str], program: str, arguments: list[str]) -> Any:
     """One of these commands. What tyro says in a box of several lines becomes one."""
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
-        raise unknown_name("command", arguments[0], commands)
+    name = arguments[0] if arguments else ""
+    if name and not name.startswith("-") and name not in commands:
+        raise unknown_name("command", name, commands)
+    config = (tyro.conf.FlagCreatePairsOff,)
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            return tyro.extras.subcommand_cli_from_dict(
-                commands, prog=program, args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
-            )
+            if name in commands:
+                command = _loaded(commands[name])
+                return tyro.cli(command, prog=f"{program} {name}", args=arguments[1:], config=config)
+            outlines = {one: _outline(place) for one, place in commands.items()}
+            return tyro.extras.subcommand_cli_from_dict(outlines, prog=program, args=arguments, config=config)
     except SystemExit as leaving:
         if leaving.code != 2:
             raise
         raise UserError(_one_line(said.getvalue())) from None
+
+
+def _loaded(place: str) -> Any:
+    """A command, from its module."""
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def _outline(place: str) -> Any:
+    """What help tells of a command, without its module: its name and its docstring."""
+    module, _, name = place.partition(".")
+    spec = find_spec(f"{__name__}.{module}")
+    assert spec is not None
+    assert spec.origin is not None
+    body = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
+    command = next(one for one in body if isinstance(one, ast.ClassDef) and one.name == name)
+    return make_dataclass(name, (), namespace={"__doc__": ast.get_docstring(command)})
+
+
+def _is_jaxs(error: Exception) -> bool:
+    """Whether it is JAX's own error: out of memory, most of all."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(error, jax.errors.JaxRuntimeError)
 
 
 def _one_line(box: str) -> str:

@@ -4,148 +4,32 @@ from __future__ import annotations
 
 import csv
 import json
-import shlex
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import jax
 import tyro
-from msgspec.structs import asdict
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from augury.cli.output import by_number, check_seconds, console, say
-from augury.cli.reporting import print_verdicts, write_report
+from augury.cli.output import by_number, console
 from augury.errors import UserError
-from augury.runs.files import claimed, replacing
+from augury.runs.files import replacing
 from augury.runs.results import rounded, score
-from augury.study import chances
 from augury.study.arms import Size, arms_of
-from augury.study.cluster import Cluster, check_needs
-from augury.study.entry import Planned, begin, plan
-from augury.study.local import Local
 from augury.study.record import Record
-from augury.study.runner import Executor, run
-from augury.study.schema import ChanceStudy, Study, read
+from augury.study.schema import ChanceStudy, read
 from augury.study.store import STUDY, Store
-from augury.study.view import View, middle
-
-CHANCES = "chances.json"
+from augury.study.view import middle
 
 
-@dataclass(frozen=True)
-class Run:
-    """Run studies: train what is not finished yet, and write a report.
+class Studies:
+    """Studies from files: `augury study run`, `status`, `list`, `export`.
 
-    Each study has a folder of its own below --out, named after its file. Stopped or killed, it goes on where
-    it was when the same command is given again.
-
-    Example: augury study run studies/paper/figure-11.toml --quick
+    Example: augury study run studies/first-look.toml
     """
-
-    files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE…")]
-    """Studies (see `augury study list`)."""
-    out: Path = Path("runs")
-    """Where the studies' folders are."""
-    quick: bool = False
-    """The laptop's size of each study, as its file has it."""
-    agents: int | None = None
-    """Agents of each arm, instead of the file's."""
-    steps: int | None = None
-    """Steps of each agent, instead of the file's."""
-    seed: int | None = None
-    """Seed of each arm's first agent, instead of 0."""
-    on: Literal["here", "ray"] = "here"
-    """Train on this machine, or on the Ray cluster that RAY_ADDRESS names."""
-    jobs: int | None = None
-    """Fleets to train at the same time: 1 here; on a cluster as many as it has room for."""
-    cpus: int | None = None
-    """Cores of a cluster's node for each fleet; by default its share of one."""
-    gpus: int | None = None
-    """Accelerators of a cluster's node for each fleet; by default 1 where there are any."""
-    checkpoint_every: float = 60.0
-    """Seconds between checkpoints."""
-
-    def run(self) -> None:
-        if not self.files:
-            raise UserError("augury study run needs a FILE: see augury study list")
-        if self.jobs is not None and self.jobs < 1:
-            raise UserError(f"jobs must be at least 1, not {self.jobs}")
-        if self.on == "here" and (self.cpus is not None or self.gpus is not None):
-            raise UserError("--cpus and --gpus are for --on ray: here fleets use the whole machine")
-        check_needs(self.cpus, self.gpus)
-        check_seconds(self.checkpoint_every)
-        if len({file.stem for file in self.files}) < len(self.files):
-            raise UserError("two of these studies have the same name, and would share a folder")
-        jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
-        size = Size(self.quick, self.agents, self.steps, self.seed)
-        read_all = [(file, read(file)) for file in self.files]
-        asked = [
-            plan(file, self.out, size, command=self._command(file))
-            for file, study in read_all
-            if isinstance(study, Study)
-        ]
-        sampled = [(file, study) for file, study in read_all if isinstance(study, ChanceStudy)]
-        for file, study in sampled:
-            chances.check(study, str(file))
-        for file, study in sampled:
-            with claimed(self.out / file.stem):
-                _run_chances(study, self.out / file.stem)
-        if not asked:
-            return
-        with ExitStack() as held:
-            for one in asked:
-                held.enter_context(claimed(one.store.folder))
-            complete = self._train(asked)
-            reports = [(one.store.record(), one.store.folder) for one in asked]
-            for record, _ in reports:
-                print_verdicts(record)
-            folder = self.out if len(reports) > 1 else reports[0][1]
-            print(f"report in {write_report(reports, folder)}")
-        if not complete:
-            raise SystemExit(say("some arms failed: the same command tries them again", code=1))
-
-    def _train(self, asked: list[Planned]) -> bool:
-        """Train what is not finished; whether all is now."""
-        jobs = []
-        for one in asked:
-            fleets, remarks = begin(one)
-            for line in remarks:
-                say(line, code=0)
-            kept = len(one.arms) - sum(len(job.arms) for job in fleets)
-            counts = f"{len(one.arms)} arms, {kept} finished, {len(fleets)} fleets to train"
-            console.print(f"[bold]{escape(one.study.title)}[/bold]: {counts}", highlight=False)
-            jobs += fleets
-        if not jobs:
-            return True
-        view = View([(one.store, one.arms) for one in asked], jobs, console)
-        try:
-            with self._executor() as executor, view:
-                return run(jobs, executor, view.show)
-        except KeyboardInterrupt:
-            raise SystemExit(say("stopped; the same command goes on from here", code=130)) from None
-
-    @contextmanager
-    def _executor(self) -> Iterator[Executor]:
-        if self.on == "here":
-            yield Local(self.jobs or 1, self.checkpoint_every)
-            return
-        with Cluster(self.checkpoint_every, self.cpus, self.gpus, self.jobs) as cluster:
-            yield cluster
-
-    def _command(self, file: Path) -> str:
-        numbers = {"--agents": self.agents, "--steps": self.steps, "--seed": self.seed}
-        words = ["augury", "study", "run", str(file)]
-        for name, value in numbers.items():
-            words += [] if value is None else [name, str(value)]
-        words += ["--quick"] if self.quick else []
-        return shlex.join(words)
 
 
 @dataclass(frozen=True)
@@ -291,31 +175,3 @@ def _listed(path: Path) -> dict[str, Any]:
         "arms": len(arms_of(study, str(path), Size())),
         "agents": study.agents,
     }
-
-
-def _run_chances(study: ChanceStudy, folder: Path) -> None:
-    with Console(stderr=True).status("sampling"):
-        measured = chances.measure(study)
-    table = Table("task", title=Text(study.title), box=None, header_style="bold", pad_edge=False)
-    for heading in ("measured", "paper"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
-    for one in measured:
-        verdict = "[green]as in the paper[/green]" if one.confirmed else "[red]not as in the paper[/red]"
-        table.add_row(
-            one.chance.task,
-            f"{one.measured:.5f} ± {one.error:.5f}",
-            f"{one.chance.paper:g}",
-            verdict,
-        )
-    console.print(table)
-    for one in measured:
-        if one.chance.note:
-            console.print(f"{one.chance.task}: {one.chance.note}", markup=False)
-    rows = [
-        {**asdict(one.chance), "measured": one.measured, "error": one.error, "confirmed": one.confirmed}
-        for one in measured
-    ]
-    with replacing(folder / CHANCES) as temporary:
-        temporary.write_text(json.dumps({"samples": study.samples, "chances": rows}, indent=2) + "\n")
-    print(f"table in {folder / CHANCES}")

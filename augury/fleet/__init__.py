@@ -2,6 +2,7 @@
 
 from augury.fleet.arm import Arm
 from augury.fleet.checks import resolved
+from augury.fleet.compilation import keep_compiled
 from augury.fleet.devices import use_all_cores
 from augury.fleet.evaluation import Played, Policies, load_policies
 from augury.fleet.training import Interrupted, Progress, train, train_fleet
@@ -14,6 +15,7 @@ __all__ = [
     "Policies",
     "Progress",
     "Result",
+    "keep_compiled",
     "load_policies",
     "resolved",
     "train",

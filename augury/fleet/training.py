@@ -25,6 +25,7 @@ from augury.fleet.arm import Arm
 from augury.fleet.building import fleets_of, program_of
 from augury.fleet.checks import resolved
 from augury.fleet.devices import record
+from augury.fleet.pace import Pace
 from augury.fleet.program.base import Measured
 from augury.fleet.trainer import CALL_SECONDS, Trainer
 from augury.fleet.trainers import trainer_for
@@ -36,6 +37,8 @@ from augury.runs.results import Result
 
 CHECKPOINT_SHARE = 0.05
 """Largest share of the time that checkpoints may take."""
+FIRST_CHECKPOINT = 5.0
+"""Seconds to the first checkpoint; from then on the time between two doubles, up to what is asked for."""
 
 
 class Progress(NamedTuple):
@@ -43,8 +46,10 @@ class Progress(NamedTuple):
 
     steps: int
     """Of each agent."""
-    speed: float
-    """Steps per second of all agents together, since the last report, evaluations not counted."""
+    speed: float | None
+    """Steps per second of all agents together while learning; None in the random phase, which is faster."""
+    left: float | None
+    """Seconds to the end, evaluations included; None in the random phase."""
     evaluated: Measured | None
     """The newest measurement, where one was just made."""
 
@@ -95,7 +100,7 @@ def train_fleet(
     stops = sorted({*due_rounds, slower})
     call_seconds = trainer.call_seconds(run.agents)
     saving, length = 0.0, 1  # the first call compiles: it is short
-    unreported, training = 0, 0.0
+    pace, reported = Pace(last, slower, due_rounds), began
 
     with closing(trainer), deferred_interrupt() as interrupted:
         while run.rounds < last:
@@ -104,21 +109,25 @@ def train_fleet(
             called = time.monotonic()
             agents = trainer.advance(run.agents, run.rounds, length)
             run = run._replace(agents=agents, rounds=run.rounds + length)
-            took = time.monotonic() - called
-            unreported, training = unreported + length, training + took
+            ended = time.monotonic()
+            took = ended - called
+            pace.advanced(run.rounds - length, length, took)
 
             measured = None
             if run.rounds in due_rounds:
                 measured = trainer.evaluate(run.agents, run.rounds)
                 run = run._replace(history=_appended(run.history, measured))
-            if watch is not None and (measured is not None or training > CALL_SECONDS / 2):
-                speed = all_steps * unreported / training
-                watch(Progress(run.rounds * round_steps, speed, measured))
-                unreported, training = 0, 0.0
+                pace.evaluated(time.monotonic() - ended)
+            if watch is not None and (measured is not None or ended - reported > CALL_SECONDS / 2):
+                speed = None if pace.speed is None else all_steps * pace.speed
+                watch(Progress(run.rounds * round_steps, speed, pace.left(run.rounds), measured))
+                reported = time.monotonic()
             length = 1 if run.rounds == slower else max(1, int(call_seconds * length / took))
 
             now = time.monotonic()
-            worth_saving = now - saved > max(checkpoint_every, saving / CHECKPOINT_SHARE)
+            # A run that is killed often is to get somewhere: it saves soon, and then less and less often.
+            due = min(checkpoint_every, max(FIRST_CHECKPOINT, saved - began))
+            worth_saving = now - saved > max(due, saving / CHECKPOINT_SHARE)
             if run.rounds < last and checkpoint is not None and (worth_saving or interrupted()):
                 elapsed = run.seconds + now - began
                 _save(checkpoint, trainer, run._replace(seconds=elapsed), asked)

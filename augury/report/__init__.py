@@ -1,10 +1,19 @@
-"""What came of it: statistics, verdicts, tables, figures, pictures, pages."""
+"""What came of it: statistics, verdicts, tables, figures, pictures, pages.
 
-from augury.report.figures import common_measure, study_figure
-from augury.report.page import write_page
-from augury.report.statistics import Curve, first_to_reach, iqm_curve
-from augury.report.verdicts import Verdict, verdicts_of
-from augury.runs.scores import interquartile_mean
+Names are loaded when first used: figures and pages take a second to import, and training needs neither.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from augury.report.figures import common_measure, study_figure
+    from augury.report.page import write_page
+    from augury.report.statistics import Curve, first_to_reach, iqm_curve
+    from augury.report.verdicts import Verdict, verdicts_of
+    from augury.runs.scores import interquartile_mean
 
 __all__ = [
     "Curve",
@@ -17,3 +26,21 @@ __all__ = [
     "verdicts_of",
     "write_page",
 ]
+
+_MODULES = {
+    "Curve": "augury.report.statistics",
+    "Verdict": "augury.report.verdicts",
+    "common_measure": "augury.report.figures",
+    "first_to_reach": "augury.report.statistics",
+    "interquartile_mean": "augury.runs.scores",
+    "iqm_curve": "augury.report.statistics",
+    "study_figure": "augury.report.figures",
+    "verdicts_of": "augury.report.verdicts",
+    "write_page": "augury.report.page",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

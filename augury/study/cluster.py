@@ -29,10 +29,10 @@ from augury.envs.mujoco.physics import CORES
 from augury.errors import UserError
 from augury.runs import checkpoints
 from augury.runs.files import replacing
-from augury.study.local import LOG, Local
+from augury.study.local import Local
 from augury.study.runner import Died, Job, Stopped
 from augury.study.store import FINISHED, PROGRESS, UNFINISHED
-from augury.study.worker import JOB
+from augury.study.worker import JOB, LOG
 
 RESTARTS = 3
 """How often a fleet is started again after its node was lost."""

@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from augury.study import processes
+from augury.study.processes import Worker
 from augury.study.runner import Died, Job, Stopped
 from augury.study.store import FINISHED
-from augury.study.worker import INTERRUPTED
-
-LOG = "log.txt"
+from augury.study.worker import INTERRUPTED, LOG
 
 
 class Local:
-    """Processes of this machine."""
+    """Processes of this machine, so many at once; the first may have been started before."""
 
-    def __init__(self, at_once: int = 1, checkpoint_every: float = 60.0) -> None:
+    def __init__(self, at_once: int = 1, checkpoint_every: float = 60.0, spare: Worker | None = None) -> None:
         self.at_once = at_once
         self.checkpoint_every = checkpoint_every
-        self._running: set[subprocess.Popen[str]] = set()
+        self._spare = spare
+        self._running: set[Worker] = set()
         self._lock = threading.Lock()
         self._stopping = False
 
     def execute(self, job: Job, tell: Callable[[dict[str, Any]], None]) -> None:
-        with (job.folder / LOG).open("a", encoding="utf-8") as log:
-            worker = self._start(job, log)
-            assert worker.stdout is not None
-            failed = ""
-            for line in worker.stdout:
-                with suppress(ValueError):  # cut short, when it was killed
-                    told = json.loads(line)
-                    failed = told.get("failed", "")
-                    if not failed:
-                        tell(told)
-            code = worker.wait()
+        worker = self._start(job)
+        assert worker.stdout is not None
+        failed = ""
+        for line in worker.stdout:
+            with suppress(ValueError):  # cut short, when it was killed
+                told = json.loads(line)
+                failed = told.get("failed", "")
+                if not failed:
+                    tell(told)
+        code = worker.wait()
         self._forget(worker)
         if (job.folder / FINISHED).exists():
             return
@@ -51,34 +48,22 @@ class Local:
         with self._lock:
             self._stopping = True
             for worker in self._running:
-                assert worker.stdin is not None
-                with suppress(BrokenPipeError):
-                    worker.stdin.close()
+                processes.hang_up(worker)
 
-    def _forget(self, worker: subprocess.Popen[str]) -> None:
+    def _forget(self, worker: Worker) -> None:
         """It has ended."""
         with self._lock:
             self._running.discard(worker)
-            for pipe in (worker.stdin, worker.stdout):
-                assert pipe is not None
-                pipe.close()
+            processes.let_go(worker)
 
-    def _start(self, job: Job, log: Any) -> subprocess.Popen[str]:
-        said = [str(job.folder), str(self.checkpoint_every)]
-        # Each would take most of an accelerator's memory for itself.
-        shared = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if self.at_once > 1 else {}
+    def _start(self, job: Job) -> Worker:
         with self._lock:
             if self._stopping:
                 raise Stopped
-            worker = subprocess.Popen(
-                [sys.executable, "-m", "augury.study.worker", *said],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**shared, **os.environ},
-                start_new_session=True,  # Ctrl-C is for the runner to answer
-            )
+            worker, self._spare = self._spare, None
+            if worker is None or not processes.tell(worker, job.folder, self.checkpoint_every):
+                worker = processes.start(self.at_once)
+                processes.tell(worker, job.folder, self.checkpoint_every)
             self._running.add(worker)
         return worker
 

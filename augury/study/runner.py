@@ -41,9 +41,19 @@ class Job:
         return self.arms[0].arm.rounds * self.arms[0].arm.round_steps
 
     @property
+    def random_steps(self) -> int:
+        """Of each agent, before it learns."""
+        return self.arms[0].arm.random_steps
+
+    @property
     def work(self) -> float:
-        """How long it will take, roughly, in steps of an agent without further data."""
-        return self.steps * sum(one.arm.agents * one.arm.policy_data for one in self.arms)
+        """How long it will take, roughly: see `work_after`."""
+        return self.work_after(0)
+
+    def work_after(self, steps: int) -> float:
+        """What is left to learn after so many steps of each agent, in steps of all, policy data included."""
+        learning = self.steps - max(steps, self.random_steps)
+        return learning * sum(one.arm.agents * one.arm.policy_data for one in self.arms)
 
 
 class Event(NamedTuple):
@@ -52,7 +62,7 @@ class Event(NamedTuple):
     job: Job
     kind: Literal["started", "progress", "finished", "failed", "stopped"]
     told: dict[str, Any] = {}  # noqa: RUF012
-    """Of progress: `steps`, `of`, `speed`, and `scores` of each arm's agents where they were evaluated."""
+    """Of progress: `steps`, `of`, `speed`, `left`, and, if agents were evaluated, `scores` by arm."""
     why: str = ""
 
 

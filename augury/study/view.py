@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +18,7 @@ from augury.runs.scores import interquartile_mean
 from augury.study.arms import StudyArm
 from augury.study.runner import Event, Job
 from augury.study.store import Store
+from augury.study.time_left import TimeLeft
 
 Key = tuple[str, str, str]
 """Study, task and arm."""
@@ -30,7 +30,11 @@ class View:
     """A table on a terminal; elsewhere one line for whatever happens."""
 
     def __init__(
-        self, studies: Sequence[tuple[Store, Sequence[StudyArm]]], jobs: Sequence[Job], console: Console
+        self,
+        studies: Sequence[tuple[Store, Sequence[StudyArm]]],
+        jobs: Sequence[Job],
+        console: Console,
+        at_once: int = 1,
     ) -> None:
         self._console = console
         self._several = len(studies) > 1
@@ -38,12 +42,7 @@ class View:
         self._state = {key: "finished" if finished else "waiting" for key, finished in found.items()}
         self._share = {key: float(finished) for key, finished in found.items()}
         self._score: dict[Key, str] = {}
-        self._work = sum(job.work for job in jobs)
-        self._done: dict[int, float] = {}
-        """Work of each fleet that is done, by its place in memory."""
-        self._resumed = 0.0
-        self._speed: dict[int, float] = {}
-        self._began = time.monotonic()
+        self._time_left = TimeLeft(jobs, at_once)
         self._live = Live(console=console, get_renderable=self._drawn, refresh_per_second=2)
 
     def show(self, event: Event) -> None:
@@ -54,11 +53,8 @@ class View:
         else:
             state = {"started": "training", "stopped": "waiting"}.get(event.kind, event.kind)
             self._state |= dict.fromkeys(_keys(job), state)
-            self._speed.pop(id(job), None)
-            if event.kind == "finished":
-                self._done[id(job)] = job.work
-            elif event.kind == "failed":
-                self._work -= job.work - self._done.get(id(job), 0.0)  # nobody waits for the rest
+            if event.kind != "started":
+                self._time_left.ended(job)
         if event.kind == "finished":
             self._share |= dict.fromkeys(_keys(job), 1.0)
         if not self._console.is_terminal or event.kind == "failed":  # a table has no room for the reason
@@ -76,12 +72,8 @@ class View:
             self._live.stop()
 
     def _advance(self, job: Job, told: dict[str, Any]) -> None:
-        share = told["steps"] / told["of"]
-        if id(job) not in self._done:
-            self._resumed += share * job.work  # it was done before, or is too little to matter
-        self._done[id(job)] = share * job.work
-        self._speed[id(job)] = told["speed"]
-        self._share |= dict.fromkeys(_keys(job), share)
+        self._time_left.told(job, told["steps"], told["speed"], told["left"])
+        self._share |= dict.fromkeys(_keys(job), told["steps"] / told["of"])
         for key, scores in zip(_keys(job), told["scores"] or (), strict=False):
             self._score[key] = score(told["measure"], middle(scores))
 
@@ -99,14 +91,7 @@ class View:
 
     def _standing(self) -> str:
         finished = sum(state == "finished" for state in self._state.values())
-        words = [f"{finished} of {len(self._state)} arms"]
-        if self._speed:
-            words.append(f"{sum(self._speed.values()):,.0f} agent-steps/s")
-        made = sum(self._done.values()) - self._resumed
-        if made > 0:
-            left = (time.monotonic() - self._began) * (self._work - self._resumed - made) / made
-            words.append(f"about {_duration(left)} left")
-        return " · ".join(words)
+        return " · ".join([f"{finished} of {len(self._state)} arms", *self._time_left.words()])
 
     def _say(self, event: Event) -> None:
         names = ", ".join(one.name for one in event.job.arms)
@@ -134,9 +119,3 @@ def _key(store: Store, one: StudyArm) -> Key:
 
 def _keys(job: Job) -> list[Key]:
     return [_key(job.store, one) for one in job.arms]
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -1,8 +1,9 @@
-"""A process that trains one fleet of a study: `python -m augury.study.worker FOLDER CHECKPOINT_EVERY`.
+"""A process that trains one fleet of a study: `python -m augury.study.worker`.
 
-The folder's job.json says which arms, and where their results belong. Progress goes out as lines of JSON.
-When whoever started it hangs up, it saves a checkpoint and leaves; that takes a moment, so a worker on the
-same folder waits for one before it to be gone.
+The first line of its standard input is the fleet's folder, as JSON. The folder's job.json says which arms,
+and where their results belong. Progress goes out as lines of JSON. When whoever started it hangs up, it saves
+a checkpoint and leaves; that takes a moment, so a worker on the same folder waits for one before it to be
+gone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import fcntl
 import json
 import os
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -23,12 +23,12 @@ import numpy as np
 
 from augury import envs
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, Progress, train_fleet, use_all_cores
+from augury.fleet import Arm, Interrupted, Progress, keep_compiled, train_fleet, use_all_cores
 from augury.runs import checkpoints, results
 from augury.runs.files import LOCK, replacing
 from augury.study.store import FINISHED, PLACES, PROGRESS, UNFINISHED
 
-JOB = "job.json"
+JOB, LOG = "job.json", "log.txt"
 INTERRUPTED, REFUSED = 130, 2
 
 
@@ -55,7 +55,8 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
         standing: dict[str, Any] = {
             "steps": progress.steps,
             "of": arms[0].rounds * arms[0].round_steps,
-            "speed": round(progress.speed, 1),
+            "speed": None if progress.speed is None else round(progress.speed, 1),
+            "left": None if progress.left is None else round(progress.left, 1),
             "measure": measure,
             "scores": scores,
         }
@@ -75,22 +76,29 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
     partial.rename(folder / FINISHED)
 
 
-def main(folder: Path, checkpoint_every: float) -> int:
+def main() -> int:
     """Work, and say what became of it by an exit code and, if it is bad, a last line."""
+    if not (line := _first_line()):
+        return 0  # nobody needs us
+    said = json.loads(line)
+    folder = Path(said["folder"])
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # nobody else writes answers
 
     def tell(what: dict[str, Any]) -> None:
         with suppress(BrokenPipeError):  # nobody listens any more: there is a checkpoint to be saved yet
             answers.write(json.dumps(what) + "\n")
 
     threading.Thread(target=_leave_when_left, daemon=True).start()
-    use_all_cores()
     try:
+        with (folder / LOG).open("a", encoding="utf-8") as log:
+            os.dup2(log.fileno(), 2)
+        os.dup2(2, 1)  # nobody else writes answers
+        use_all_cores()
+        keep_compiled()
         with (folder / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / FINISHED).exists():
-                work(folder, tell, checkpoint_every)
+                work(folder, tell, said["checkpoint_every"])
     except Interrupted:
         return INTERRUPTED
     except (UserError, OSError, MemoryError, RuntimeError) as error:  # JAX's out of memory is the last
@@ -98,6 +106,16 @@ def main(folder: Path, checkpoint_every: float) -> int:
         tell({"failed": f"{error}".splitlines()[0] if f"{error}" else type(error).__name__})
         return REFUSED
     return 0
+
+
+def _first_line() -> bytes:
+    """Of standard input; not through sys.stdin, which would read on."""
+    line = b""
+    while not line.endswith(b"\n"):
+        if not (read := os.read(0, 1)):
+            return b""
+        line += read
+    return line
 
 
 def _leave_when_left() -> None:
@@ -108,4 +126,4 @@ def _leave_when_left() -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1]), float(sys.argv[2])))
+    raise SystemExit(main())

@@ -15,10 +15,11 @@ from augury.errors import UserError
 from augury.runs import arrays, checkpoints, results
 from augury.study.arms import Size, arms_of
 from augury.study.cluster import RESTARTS, Cluster, needs_of
-from augury.study.local import LOG, Local
+from augury.study.local import Local
 from augury.study.runner import Died, jobs_of, run
 from augury.study.schema import read
 from augury.study.store import FAILURE, PROGRESS, Store
+from augury.study.worker import LOG
 
 ray = pytest.importorskip("ray")
 import psutil  # noqa: E402

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,12 @@ from augury.runs import checkpoints, results
 from augury.runs.files import claimed, replacing
 from augury.study import chances, runner, worker
 from augury.study.arms import Size, StudyArm, arms_of
-from augury.study.local import LOG, Local
+from augury.study.local import Local
 from augury.study.runner import Died, Event, Job, Stopped, jobs_of, run
 from augury.study.schema import ChanceStudy, Study, read
 from augury.study.store import FINISHED, FLEETS, PROGRESS, Store
 from augury.study.view import View
+from augury.study.worker import LOG
 
 PAPER = Path(__file__).parents[2] / "studies" / "paper"
 SOON = 240.0
@@ -119,9 +119,10 @@ def workers(folder: Path) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if b"augury.study.worker" in words and any(bytes(folder) in word for word in words):
-                found.append(int(path.parent.name))
+            if b"augury.study.worker" in path.read_bytes().split(b"\0"):
+                files = [str(one.readlink()) for one in path.with_name("fd").iterdir()]
+                if any(file.startswith(f"{folder}/") for file in files):
+                    found.append(int(path.parent.name))
     return found
 
 
@@ -503,6 +504,7 @@ class Faked:
             "steps": 1,
             "of": 1,
             "speed": 10.0,
+            "left": 0.0,
             "measure": "success",
             "scores": [[0.5]] * len(job.arms),
         }
@@ -635,7 +637,7 @@ def test_termination_stops_a_command_as_an_interrupt_does(tmp_path, monkeypatch,
         raise Stopped
 
     executor = Faked(terminate)
-    monkeypatch.setattr("augury.cli.studies.Local", lambda *_: executor)
+    monkeypatch.setattr("augury.cli.running.Local", lambda *_: executor)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as leaving:
         main(arguments(small(tmp_path)))
@@ -840,14 +842,12 @@ def test_a_fleet_that_died_without_a_word_has_failed_all_the_same(tmp_path, caps
     assert {row["state"] for row in json.loads(capsys.readouterr().out)} == {"failed"}
 
 
-def test_nobody_waits_for_a_fleet_that_failed(tmp_path, monkeypatch):
+def test_nobody_waits_for_a_fleet_that_failed(tmp_path):
     store, jobs = begun(tmp_path)
     console = Console(file=io.StringIO(), width=150, color_system=None)
     view = View([(store, [one for job in jobs for one in job.arms])], jobs, console)
-    began = time.monotonic()
-    monkeypatch.setattr("augury.study.view.time", SimpleNamespace(monotonic=lambda: began + 100))
-    told = {"steps": 0, "of": 100, "speed": 1.0, "measure": "success", "scores": None}
-    other = told | {"steps": 100, "scores": [[0.5]] * len(jobs[1].arms)}
+    told = {"steps": 0, "of": 100, "speed": None, "left": None, "measure": "success", "scores": None}
+    other = told | {"steps": 100, "speed": 1.0, "left": 0.0, "scores": [[0.5]] * len(jobs[1].arms)}
     for event in (
         Event(jobs[1], "progress", told),
         Event(jobs[0], "failed", why="no memory"),

@@ -6,7 +6,6 @@ from itertools import product
 
 import mujoco
 import numpy as np
-from scipy.spatial import cKDTree
 
 from augury.symmetry.audit.findings import TOLERANCE, Comparison
 from augury.symmetry.frames import rotation_of
@@ -85,6 +84,8 @@ def _same_points(points: Array, others: Array, tolerance: float) -> bool:
         return False
     if not len(points):
         return True
+    from scipy.spatial import cKDTree  # slow to import, and most never get here
+
     limit = tolerance * float(np.abs(points).max())
     return all(
         float(cKDTree(one).query(other)[0].max()) <= limit

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import mujoco
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import Array, SymmetryError
@@ -88,6 +87,8 @@ class BodyPairing:
         apart = self._apart(first, second, shift)
         total, count = float(apart.sum()), len(apart)
         if left:
+            from scipy.optimize import linear_sum_assignment  # slow to import, and most never get here
+
             below = [[self._summed(a, b, shift) for b in right] for a in left]
             distances = np.array([[min(entry[0], 1e9) for entry in row] for row in below])
             for row, column in zip(*linear_sum_assignment(distances), strict=True):

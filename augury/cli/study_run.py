@@ -1,0 +1,76 @@
+"""`augury study run`: its options. What it does is in `running`, imported while a first worker starts."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from augury.cli.output import check_seconds
+from augury.errors import UserError
+from augury.study.processes import spare_worker
+from augury.study.schema import Study, read
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run studies: train what is not finished yet, and write a report.
+
+    Each study has a folder of its own below --out, named after its file. Stopped or killed, it goes on where
+    it was when the same command is given again.
+
+    Example: augury study run studies/paper/figure-11.toml --quick
+    """
+
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE…")]
+    """Studies (see `augury study list`)."""
+    out: Path = Path("runs")
+    """Where the studies' folders are."""
+    quick: bool = False
+    """The laptop's size of each study, as its file has it."""
+    agents: int | None = None
+    """Agents of each arm, instead of the file's."""
+    steps: int | None = None
+    """Steps of each agent, instead of the file's."""
+    seed: int | None = None
+    """Seed of each arm's first agent, instead of 0."""
+    on: Literal["here", "ray"] = "here"
+    """Train on this machine, or on the Ray cluster that RAY_ADDRESS names."""
+    jobs: int | None = None
+    """Fleets to train at the same time: 1 here; on a cluster as many as it has room for."""
+    cpus: int | None = None
+    """Cores of a cluster's node for each fleet; by default its share of one."""
+    gpus: int | None = None
+    """Accelerators of a cluster's node for each fleet; by default 1 where there are any."""
+    checkpoint_every: float = 60.0
+    """Seconds between checkpoints."""
+
+    def run(self) -> None:
+        if not self.files:
+            raise UserError("augury study run needs a FILE: see augury study list")
+        if self.jobs is not None and self.jobs < 1:
+            raise UserError(f"jobs must be at least 1, not {self.jobs}")
+        if self.on == "here" and (self.cpus is not None or self.gpus is not None):
+            raise UserError("--cpus and --gpus are for --on ray: here fleets use the whole machine")
+        check_seconds(self.checkpoint_every)
+        if len({file.stem for file in self.files}) < len(self.files):
+            raise UserError("two of these studies have the same name, and would share a folder")
+        studies = [(file, read(file)) for file in self.files]
+        here = self.on == "here" and any(isinstance(study, Study) for _, study in studies)
+        with spare_worker(self.jobs or 1) if here else nullcontext() as spare:
+            from augury.cli import running  # slow: meanwhile the worker imports as much
+
+            running.run(self, studies, spare)
+
+    def command(self, file: Path) -> str:
+        """What reproduces a study of this size."""
+        numbers = {"--agents": self.agents, "--steps": self.steps, "--seed": self.seed}
+        words = ["augury", "study", "run", str(file)]
+        for name, value in numbers.items():
+            words += [] if value is None else [name, str(value)]
+        words += ["--quick"] if self.quick else []
+        return shlex.join(words)
