@@ -8,8 +8,8 @@ DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
 .PHONY: reproduce test docs clean
 
-reproduce: $(VENV)/.installed ## Figures 1 and 11 of the paper at a laptop's size: a page with curves and verdicts
-	$(BIN)/augury study run studies/paper/figure-1.toml studies/paper/figure-11.toml --quick --out runs/reproduce
+reproduce: $(VENV)/.installed ## Six claims of the paper, decided on a laptop: a page with curves and verdicts
+	$(BIN)/augury study run studies/first-look.toml --out runs/reproduce
 
 test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
 	$(BIN)/ruff format --check .

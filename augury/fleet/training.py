@@ -125,9 +125,7 @@ def train_fleet(
             length = 1 if run.rounds == slower else max(1, int(call_seconds * length / took))
 
             now = time.monotonic()
-            # A run that is killed often is to get somewhere: it saves soon, and then less and less often.
-            due = min(checkpoint_every, max(FIRST_CHECKPOINT, saved - began))
-            worth_saving = now - saved > max(due, saving / CHECKPOINT_SHARE)
+            worth_saving = now - saved > seconds_to_save(saved - began, saving, checkpoint_every)
             if run.rounds < last and checkpoint is not None and (worth_saving or interrupted()):
                 elapsed = run.seconds + now - began
                 _save(checkpoint, trainer, run._replace(seconds=elapsed), asked)
@@ -138,6 +136,14 @@ def train_fleet(
 
     seconds = run.seconds + time.monotonic() - began
     return _results(arms, asked, run.history, trainer.actors(run.agents), seconds)
+
+
+def seconds_to_save(age: float, saving: float, checkpoint_every: float) -> float:
+    """From one checkpoint to the next, if the last was made at that age of the process and took `saving`.
+
+    A run that is killed often must get somewhere, so the first comes soon, and then they come less often.
+    """
+    return max(min(checkpoint_every, max(FIRST_CHECKPOINT, age)), saving / CHECKPOINT_SHARE)
 
 
 class _Run(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 from augury.fleet import Arm, resolved
 from augury.fleet.pace import Pace, duration
 from augury.fleet.progress import Display
-from augury.fleet.training import Progress
+from augury.fleet.training import Progress, seconds_to_save
 
 ROUNDS, FIRST_UPDATE, DUE = 1_000, 200, (250, 500, 750, 1_000)
 
@@ -72,3 +72,16 @@ def test_a_run_says_that_it_is_in_its_random_phase_and_then_what_is_left():
     assert display._pace(Progress(10_000, None, None, None)) == "random phase"
     assert display._pace(Progress(10_048, None, None, None)) == ""  # resumed: its first call has compiled
     assert display._pace(Progress(12_000, 10_400.4, 125.0, None)) == "10,400 agent-steps/s  about 2:05 left"
+
+
+def test_checkpoints_come_soon_and_then_less_often():
+    age, ages = 0.0, []
+    for _ in range(6):
+        age += seconds_to_save(age, saving=0.1, checkpoint_every=60.0)
+        ages.append(age)
+    assert ages == [5, 10, 20, 40, 80, 140]
+
+
+def test_checkpoints_take_no_more_than_their_share_and_come_as_often_as_asked():
+    assert seconds_to_save(age=0.0, saving=2.0, checkpoint_every=60.0) == pytest.approx(40.0)
+    assert seconds_to_save(age=0.0, saving=0.0, checkpoint_every=0.1) == 0.1
