@@ -31,6 +31,7 @@ random_steps = {SETTINGS["random_steps"]}
 [[arms]]
 augmentation = "goal2d/translate"
 """
+TREE = Path(__file__).parents[1]
 CHECKPOINT = "checkpoint.safetensors"
 
 
@@ -60,7 +61,8 @@ def first_round(what: str, out: Path, cache: Path) -> tuple[float, float]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     process = subprocess.Popen(
         command(what, out, resumed=before > 0),
-        env={**environment, "XDG_CACHE_HOME": str(cache)},
+        env={"PYTHONPATH": str(TREE), **environment, "XDG_CACHE_HOME": str(cache)},
+        cwd=out,  # not a tree: it would come before PYTHONPATH
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -41,13 +41,15 @@ STUDY_COMMANDS = {
     "list": "studies.List",
     "export": "studies.Export",
 }
+_COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof"))
+"""Modules of commands that run programs in this process."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; bad input is one line and exit code 2."""
     try:
         command = _parsed(arguments)
-        if "jax" in sys.modules:  # where its module needs JAX, it will compute
+        if type(command).__module__ in _COMPUTING:
             prepare()
         command.run()
     except UserError as error:

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from augury import report
 from augury.cli.output import console
-from augury.fleet import Result
 from augury.runs import results
-from augury.runs.results import rounded
+from augury.runs.results import Result, rounded
 
 
 def print_table(found: Sequence[Result], names: Sequence[str] | None = None) -> None:

@@ -18,11 +18,10 @@ from augury.cli.output import by_number, console
 from augury.errors import UserError
 from augury.runs.files import replacing
 from augury.runs.results import rounded, score
-from augury.study.arms import Size, arms_of
+from augury.runs.scores import middle
 from augury.study.record import Record
 from augury.study.schema import ChanceStudy, read
 from augury.study.store import STUDY, Store
-from augury.study.view import middle
 
 
 class Studies:
@@ -167,6 +166,8 @@ def _listed(path: Path) -> dict[str, Any]:
         return {"file": str(path), "figure": None, "title": study.title, "tasks": tasks} | dict.fromkeys(
             ("arms", "agents")
         )
+    from augury.study.arms import Size, arms_of  # slow: other commands need no environments
+
     return {
         "file": str(path),
         "figure": study.figure,

@@ -19,9 +19,9 @@ from matplotlib.ticker import MaxNLocator
 
 from augury.envs.base import Measure
 from augury.errors import UserError
-from augury.fleet import Result
 from augury.report.statistics import iqm_curve
 from augury.runs.files import replacing
+from augury.runs.results import Result
 from augury.study.claims import Axis
 from augury.study.record import Record
 

@@ -6,6 +6,7 @@ out would flatter its arm. So the IQM is -inf once such agents are more than the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,3 +30,8 @@ def mean_of_middle_half(scores: Scores) -> Scores:
     """The same of scores that are known to be finite or the worst."""
     trimmed = len(scores) // 4
     return np.asarray(np.sort(scores, axis=0)[trimmed : len(scores) - trimmed].mean(axis=0))
+
+
+def middle(scores: Iterable[float | None]) -> float:
+    """The interquartile mean of what has travelled as JSON, where None is an agent that diverged."""
+    return float(interquartile_mean(np.array(list(scores), float)))

@@ -18,19 +18,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from augury.errors import UserError
-from augury.fleet import Result
 from augury.runs import checkpoints, results
 from augury.runs.files import replacing
-from augury.study.arms import StudyArm
+from augury.runs.results import Result
 from augury.study.claims import Axis, Claim
 from augury.study.record import Finished, Record
 from augury.study.schema import Study
+
+if TYPE_CHECKING:
+    from augury.study.arms import StudyArm
 
 STUDY, SOURCE = "study.json", "study.toml"
 ARMS, FLEETS = "arms", "fleets"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -14,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from augury.runs.results import score
-from augury.runs.scores import interquartile_mean
+from augury.runs.scores import middle
 from augury.study.arms import StudyArm
 from augury.study.runner import Event, Job
 from augury.study.store import Store
@@ -106,11 +105,6 @@ class View:
         else:
             return
         self._console.print(line, soft_wrap=True, highlight=False, markup=False)
-
-
-def middle(scores: Iterable[float | None]) -> float:
-    """The interquartile mean of what has travelled as JSON, where None is an agent that diverged."""
-    return float(interquartile_mean(np.array(list(scores), float)))
 
 
 def _key(store: Store, one: StudyArm) -> Key:

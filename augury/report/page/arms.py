@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from augury.fleet import Result
 from augury.report.page.curves import Entry, entry
 from augury.report.statistics import Curve, aggregate_curve, area, steps_to_reach
-from augury.runs.results import score
+from augury.runs.results import Result, score
 from augury.study.claims import Axis
 from augury.study.record import Record
 
