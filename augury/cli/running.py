@@ -20,7 +20,7 @@ from augury.fleet import keep_compiled
 from augury.runs.files import claimed, replacing
 from augury.study import chances
 from augury.study.arms import Size
-from augury.study.cluster import Cluster, check_needs
+from augury.study.cluster import Cluster
 from augury.study.entry import Planned, begin, plan
 from augury.study.local import Local
 from augury.study.processes import Worker
@@ -34,7 +34,6 @@ CHANCES = "chances.json"
 
 def run(asked: Run, studies: Sequence[tuple[Path, Study | ChanceStudy]], spare: Worker | None) -> None:
     """Run the studies; a spare worker trains the first fleet."""
-    check_needs(asked.cpus, asked.gpus)
     keep_compiled()
     jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
     size = Size(asked.quick, asked.agents, asked.steps, asked.seed)

@@ -12,7 +12,7 @@ import tyro
 
 from augury.cli.output import check_seconds
 from augury.errors import UserError
-from augury.study.processes import spare_worker
+from augury.study.processes import check_needs, spare_worker
 from augury.study.schema import Study, read
 
 
@@ -56,6 +56,7 @@ class Run:
             raise UserError(f"jobs must be at least 1, not {self.jobs}")
         if self.on == "here" and (self.cpus is not None or self.gpus is not None):
             raise UserError("--cpus and --gpus are for --on ray: here fleets use the whole machine")
+        check_needs(self.cpus, self.gpus)
         check_seconds(self.checkpoint_every)
         if len({file.stem for file in self.files}) < len(self.files):
             raise UserError("two of these studies have the same name, and would share a folder")

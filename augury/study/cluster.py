@@ -30,6 +30,7 @@ from augury.errors import UserError
 from augury.runs import checkpoints
 from augury.runs.files import replacing
 from augury.study.local import Local
+from augury.study.processes import check_needs
 from augury.study.runner import Died, Job, Stopped
 from augury.study.store import FINISHED, PROGRESS, UNFINISHED
 from augury.study.worker import JOB, LOG
@@ -265,12 +266,6 @@ def _connect(ray: Any) -> None:
         raise UserError(f"no Ray cluster was found{where}: {_START_ONE}") from error
     except RuntimeError as error:  # its versions of Ray or Python are others, say
         raise UserError(f"cannot join the Ray cluster: {' '.join(str(error).split())}") from error
-
-
-def check_needs(cpus: int | None, gpus: int | None) -> None:
-    """Whether a fleet could work with so much."""
-    if (cpus is not None and cpus < 1) or (gpus is not None and gpus < 0):
-        raise UserError("a fleet needs at least 1 CPU, and 0 GPUs or more")
 
 
 def needs_of(nodes: list[Mapping[str, float]], cpus: int | None, gpus: int | None) -> tuple[int, int, int]:

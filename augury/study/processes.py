@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from augury.errors import UserError
+
 Worker = subprocess.Popen[str]
 
 
@@ -65,3 +67,9 @@ def spare_worker(at_once: int) -> Iterator[Worker]:
         yield worker
     finally:
         let_go(worker)
+
+
+def check_needs(cpus: int | None, gpus: int | None) -> None:
+    """Whether a fleet could work with so much."""
+    if (cpus is not None and cpus < 1) or (gpus is not None and gpus < 0):
+        raise UserError("a fleet needs at least 1 CPU, and 0 GPUs or more")
