@@ -6,7 +6,7 @@
         make `updates` gradient steps                     replay.sample, algorithm.update
 
 Where an agent has k environments, a round is k times as long in steps and in updates, so ratios stay as they
-are. The environments of policy data come on top: their steps are not counted.
+are. Policy data adds environments to these. Their steps are not counted.
 
 The number of rounds done is the only clock: steps, updates and random keys all follow from it. It is the
 same for every agent, so what depends on it alone (a delayed policy update, say) is computed only where due.
