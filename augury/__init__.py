@@ -5,10 +5,10 @@ What people need most is here, and loaded when first used: importing `augury` lo
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from augury import gymnasium_ids as _gymnasium_ids
+from augury.lazy import loading
 
 if TYPE_CHECKING:
     from augury.augmentations import augmentation, choose, compose, from_numpy, hindsight, sometimes
@@ -75,16 +75,7 @@ __all__ = [
 ]
 
 _gymnasium_ids.register()
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'augury' has no attribute '{name}'")
-    home = import_module(_HOMES[name])
-    # `augury.verify` is a package too, which can be called: it stays what it is.
-    found = home if _HOMES[name] == f"augury.{name}" else getattr(home, name)
-    globals()[name] = found
-    return found
+__getattr__ = loading(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

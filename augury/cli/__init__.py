@@ -38,7 +38,7 @@ COMMANDS = {
 STUDY_COMMANDS = {
     "run": "study_run.Run",
     "status": "studies.Status",
-    "list": "studies.List",
+    "list": "studies.ListStudies",
     "export": "studies.Export",
 }
 _COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof"))

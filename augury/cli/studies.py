@@ -62,7 +62,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class List:
+class ListStudies:
     """List the studies in a folder.
 
     Example: augury study list

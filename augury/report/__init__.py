@@ -5,8 +5,9 @@ Names are loaded when first used: figures and pages take a second to import, and
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from augury.lazy import loading
 
 if TYPE_CHECKING:
     from augury.report.figures import common_measure, study_figure
@@ -27,7 +28,7 @@ __all__ = [
     "write_page",
 ]
 
-_MODULES = {
+_HOMES = {
     "Curve": "augury.report.statistics",
     "Verdict": "augury.report.verdicts",
     "common_measure": "augury.report.figures",
@@ -39,8 +40,4 @@ _MODULES = {
     "write_page": "augury.report.page",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__getattr__ = loading(__name__, _HOMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from augury.lazy import loading
 
 if TYPE_CHECKING:
     from augury.study.claims import Claim
@@ -16,20 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "Cluster", "Event", "Finished", "Local", "Record", "Study", "run_study"]
 
-_MODULES = {
-    "Claim": "claims",
-    "Cluster": "cluster",
-    "Event": "runner",
-    "Finished": "record",
-    "Local": "local",
-    "Record": "record",
-    "Study": "schema",
-    "run_study": "entry",
+_HOMES = {
+    "Claim": "augury.study.claims",
+    "Cluster": "augury.study.cluster",
+    "Event": "augury.study.runner",
+    "Finished": "augury.study.record",
+    "Local": "augury.study.local",
+    "Record": "augury.study.record",
+    "Study": "augury.study.schema",
+    "run_study": "augury.study.entry",
 }
 """Where each name is, so that it is imported when first used: a study needs JAX only when it is run."""
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = loading(__name__, _HOMES)

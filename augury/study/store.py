@@ -46,7 +46,7 @@ class _UnreadableError(UserError):
     """Nothing tells what the study was."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class AskedArm(msgspec.Struct, frozen=True):
     """An arm that was asked for."""
 
     task: str
@@ -75,7 +75,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     figure: str | None
     x_axis: Axis
     claims: tuple[Claim, ...]
-    rows: list[Row]
+    rows: list[AskedArm]
     command: str
 
 
@@ -225,7 +225,7 @@ class Store:
             figure=study.figure,
             x_axis=study.x_axis,
             claims=study.claims,
-            rows=[Row(one.task, one.name, str(one.folder)) for one in arms],
+            rows=[AskedArm(one.task, one.name, str(one.folder)) for one in arms],
             command=command,
         )
         with replacing(self.folder / STUDY) as temporary:

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 from augury.envs import Panel
 from augury.envs.mujoco.locomotion import TASKS
 from augury.envs.mujoco.rendering import Camera
-from augury.envs.panda import drawing
+from augury.envs.panda import scenes
 from augury.envs.panda.tasks import PANDA_TASKS
 from augury.errors import UserError
 from augury.show import draw_augmentation
@@ -62,7 +62,7 @@ def test_poses_are_drawn(name, tmp_path):
 @pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
 @pytest.mark.parametrize("environment", ["panda-slide", "panda-flip-quadrant"])
 def test_scenes_are_drawn(environment, tmp_path):
-    path = tmp_path / "drawing.png"
+    path = tmp_path / "scenes.png"
     draw_augmentation("panda/hindsight", path, environment)
     picture = imread(path)
     assert picture.shape[0] > 1000
@@ -75,15 +75,15 @@ def test_scenes_are_drawn(environment, tmp_path):
 def test_a_ring_is_around_the_goals_shadow(goal):
     task = PANDA_TASKS["panda-push"]
     pose = task.start(np.random.default_rng(0)).qpos
-    with Camera(task.scene, drawing.WIDTH, drawing.HEIGHT) as camera:
+    with Camera(task.scene, scenes.WIDTH, scenes.HEIGHT) as camera:
         seen, unseen = (
-            camera.picture(pose, drawing._view(), task.target(np.array(place))).astype(int)
+            camera.picture(pose, scenes._view(), task.target(np.array(place))).astype(int)
             for place in (goal, (0, 0, -1))
         )
     rows, columns = np.nonzero(np.abs(seen - unseen).sum(-1) > 40)
     middle = (columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2
-    assert middle == pytest.approx(drawing._pixel(drawing._view(), task.scene, np.array(goal)), abs=15)
-    assert drawing.RING < middle[1] < drawing.HEIGHT - drawing.RING
+    assert middle == pytest.approx(scenes._pixel(scenes._view(), task.scene, np.array(goal)), abs=15)
+    assert scenes.RING < middle[1] < scenes.HEIGHT - scenes.RING
 
 
 @pytest.mark.parametrize("missing", [{"MUJOCO_GL": "glfw"}, {"PYOPENGL_PLATFORM": "osmesa"}])

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from augury.envs.base import Panel
 from augury.envs.mujoco.physics import Physics, Rollout, Rows
 from augury.envs.mujoco.vector import Moment, Outcome, Start, VectorEnvironment
-from augury.envs.panda import drawing, robot, settings
+from augury.envs.panda import robot, scenes, settings
 from augury.envs.panda.contacts import ObjectShape
 from augury.envs.panda.environment import PandaEnvironment
 from augury.envs.panda.goals import GOAL_TASKS, START_DRAWS
@@ -146,22 +146,22 @@ class PandaTask(PandaEnvironment):
 
     @property
     def panel(self) -> Panel:
-        return drawing.panel(self.goals)
+        return scenes.panel(self.goals)
 
     def draw(self, axes: Any, transitions: Transition) -> None:
         """The scene in which a transition begins, and its goal; for `augury show`."""
-        drawing.draw(axes, self, transitions)
+        scenes.draw(axes, self, transitions)
 
     def draw_augmented(self, axes: Any, observed: Transition, augmented: Transition) -> None:
         """The same, and the goal that it had before."""
-        drawing.draw(axes, self, augmented, observed)
+        scenes.draw(axes, self, augmented, observed)
 
     def explore(self, observation: Observation, generator: np.random.Generator) -> Rows:
         """Actions that lead the hand to the object."""
-        return drawing.reach(self.goals, observation, generator)
+        return scenes.reach(self.goals, observation, generator)
 
     def worth_drawing(self, transitions: Transition) -> Rows:
-        return drawing.worth_drawing(self.goals, transitions)
+        return scenes.worth_drawing(self.goals, transitions)
 
     @property
     def seconds(self) -> float:
