@@ -100,7 +100,7 @@ def _rotate(robot: str) -> Entry:
         return symmetry.rotate(TASKS[robot])
 
     degrees = round(math.degrees(TASKS[robot].largest_turn))
-    does = f"Turn its heading by up to {degrees} degrees either way."
+    does = f"Rotate its heading by up to {degrees} degrees either way."
     return Entry(f"{robot}/rotate", make, robot, does, symmetry.VELOCITY)
 
 
@@ -153,8 +153,8 @@ def register(name: str, augmentation: Any, *, environment: str = "") -> None:
 def make(source: Any, environment: Any = None, **parameters: Any) -> Augmentation:
     """The augmentation that a name, a `module:name` or a function stands for.
 
-    Parameters stand behind the name: `goal2d/translate-proximal(0.1)`, `…(p=0.1)`. One for several tasks is
-    told the environment too: `make("panda/translate-goal", "panda-push")`.
+    Parameters stand behind the name: `goal2d/translate-proximal(0.1)`, `…(p=0.1)`. One for several tasks
+    needs the environment too: `make("panda/translate-goal", "panda-push")`.
     """
     if not isinstance(source, str):
         return as_pytree(source)

@@ -21,7 +21,7 @@ class Translate:
 
 @augmentation
 class Rotate:
-    """Turn agent, goal and action by a quarter, a half or three quarters of a turn."""
+    """Rotate agent, goal and action by 90, 180 or 270 degrees."""
 
     def __call__(self, key: Key, transition: Transition) -> Transition:
         return rotate(jax.random.randint(key, (), 1, 4), transition)
@@ -52,7 +52,7 @@ class TranslateProximal:
 
 
 def rotate(quarter_turns: Array, transition: Transition) -> Transition:
-    """Turn a transition about the origin; the square and the dynamics look the same from all four sides."""
+    """Rotate a transition about the origin; the square and the dynamics look the same from all four sides."""
     angle = transition.action[1] + quarter_turns.astype(transition.action.dtype) * (jnp.pi / 2)
     return transition._replace(
         observation=_rotate_points(quarter_turns, transition.observation),
@@ -62,13 +62,13 @@ def rotate(quarter_turns: Array, transition: Transition) -> Transition:
 
 
 def _rotate_points(quarter_turns: Array, points: Array) -> Array:
-    """Turn the (x, y) pairs of a vector by exchange and sign alone, so that nothing is rounded."""
-    turned = points
+    """Rotate the (x, y) pairs of a vector by exchange and sign alone, so that nothing is rounded."""
+    rotated = points
     for turn in (1, 2, 3):
-        pairs = turned.reshape(-1, 2)
+        pairs = rotated.reshape(-1, 2)
         quarter = jnp.stack([-pairs[:, 1], pairs[:, 0]], -1).reshape(points.shape)
-        turned = jnp.where(quarter_turns >= turn, quarter, turned)
-    return turned
+        rotated = jnp.where(quarter_turns >= turn, quarter, rotated)
+    return rotated
 
 
 def _uniform_positions(key: Key, count: int) -> Array:

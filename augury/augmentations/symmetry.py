@@ -1,4 +1,4 @@
-"""Reflections and turns of a robot, derived from its model: nobody writes an index or a sign.
+"""Reflections and rotations of a robot, derived from its model: nobody writes an index or a sign.
 
     reflect("walker2d")                 a task of ours
     reflect(gymnasium.make("Ant-v4"))   any MuJoCo environment that observes positions and velocities
@@ -107,7 +107,7 @@ class Reflect:
 
 @augmentation
 class RotateHeading:
-    """Turn a robot's heading by a random angle."""
+    """Rotate a robot's heading by a random angle."""
 
     robot: str = static()
     largest: float | Array
@@ -131,24 +131,26 @@ class RotateHeading:
         angle = jax.random.uniform(key, (), dtype, -largest, largest)
         extras, reward = dict(transition.extras), transition.reward
         if all(name in extras for name in VELOCITY):
-            extras |= dict(zip(VELOCITY, _turn(angle, *(extras[name] for name in VELOCITY)), strict=True))
+            extras |= dict(
+                zip(VELOCITY, _rotate_pair(angle, *(extras[name] for name in VELOCITY)), strict=True)
+            )
             reward += self.forward_weight * (extras[VELOCITY[0]] - transition.extras[VELOCITY[0]])
         return transition._replace(
-            observation=self._turned(angle, transition.observation),
+            observation=self._rotated(angle, transition.observation),
             reward=reward,
-            next_observation=self._turned(angle, transition.next_observation),
+            next_observation=self._rotated(angle, transition.next_observation),
             extras=extras,
         )
 
-    def _turned(self, angle: Array, observation: Array) -> Array:
+    def _rotated(self, angle: Array, observation: Array) -> Array:
         for x, y in self.vectors:
-            turned = _turn(angle, observation[x], observation[y])
-            observation = observation.at[jnp.array([x, y])].set(jnp.stack(turned))
+            rotated = _rotate_pair(angle, observation[x], observation[y])
+            observation = observation.at[jnp.array([x, y])].set(jnp.stack(rotated))
         for w, x, y, z in self.quaternions:
-            # A turn about the vertical, from the left: it mixes w with z, and x with y, by half the angle.
+            # A rotation about the vertical, from the left, mixes w with z and x with y by half the angle.
             for one, other in ((w, z), (x, y)):
-                turned = _turn(angle / 2, observation[one], observation[other])
-                observation = observation.at[jnp.array([one, other])].set(jnp.stack(turned))
+                rotated = _rotate_pair(angle / 2, observation[one], observation[other])
+                observation = observation.at[jnp.array([one, other])].set(jnp.stack(rotated))
         return observation
 
 
@@ -232,7 +234,7 @@ def rotate(
     forward_weight: float | None = None,
     despite_findings: bool = False,
 ) -> RotateHeading:
-    """Turn the robot's heading by a random angle; what turns along is read off its model."""
+    """Rotate the robot's heading by a random angle; what rotates with it is read off its model."""
     own = _given(Robot.of(robot), largest_turn=largest, table=table, forward_weight=forward_weight)
     if not despite_findings:
         _refuse(audit_rotation(own.model))
@@ -260,18 +262,20 @@ def _lists_quantities(source: Any) -> bool:
     return isinstance(getattr(source, "table", None), Sequence)
 
 
-def _turn(angle: Array, x: Array, y: Array) -> tuple[Array, Array]:
+def _rotate_pair(angle: Array, x: Array, y: Array) -> tuple[Array, Array]:
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
     return cosine * x - sine * y, sine * x + cosine * y
 
 
 def _complete(joint: str, where: Mapping[str, int], *groups: tuple[str, ...]) -> list[Any]:
-    """Places of the groups that are observed; one that is observed in part cannot be turned."""
+    """Positions of the groups that are observed; one that is observed in part cannot be rotated."""
     found = []
     for group in groups:
         places = [where[name] for name in group if name in where]
         if places and len(places) < len(group):
-            raise SymmetryError(f"only a part of {', '.join(group)} of '{joint}' is observed: it cannot turn")
+            raise SymmetryError(
+                f"only a part of {', '.join(group)} of '{joint}' is observed: it cannot be rotated"
+            )
         if places:
             found.append(tuple(places))
     return found

@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not (isinstance(error, MemoryError) or _is_jaxs(error)):
             raise
         raise SystemExit(say((str(error) or "out of memory").splitlines()[0], code=1)) from error
-    except BrokenPipeError:  # whoever was reading has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except KeyboardInterrupt:

@@ -65,7 +65,8 @@ class Verify:
 class Symmetry:
     """Derive a robot's mirror map from its model and list what is not symmetric; exit code 1 if anything is.
 
-    Of an environment both models are looked at: Gymnasium's, and ours with its corrections, which decides.
+    For Gymnasium's robots it audits two models: Gymnasium's own, and the corrected one, which decides the
+    exit code.
 
     Example: augury symmetry humanoid
     """
@@ -92,7 +93,7 @@ class Symmetry:
             raise SystemExit(1)
 
     def _models(self) -> list[dict[str, Any]]:
-        """What to audit, the one that decides last."""
+        """The models to audit; the last one decides the exit code."""
         if self.model.endswith((".xml", ".mjcf", ".urdf")):
             model = read_model(Path(self.model))
             return [{"model": model, "name": self.model, "normal": self.normal or "y"}]

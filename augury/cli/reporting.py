@@ -83,7 +83,7 @@ def write_report(reports: Sequence[tuple[Record, Path]], folder: Path) -> Path:
 
 
 def print_verdicts(record: Record) -> None:
-    """What has become of a study's claims."""
+    """The verdicts on a study's claims."""
     judged = verdicts_of(record)
     if not judged:
         return

@@ -1,4 +1,4 @@
-"""What `augury study run` does: train, show how far it is, and report in the end."""
+"""What `augury study run` does: train, show progress, and report in the end."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Studies:
 
 @dataclass(frozen=True)
 class Status:
-    """Say how far a study is: what is finished, begun, failed or waiting.
+    """Show a study's progress: which arms are finished, begun, failed or waiting.
 
     Example: augury study status runs/figure-11
     """

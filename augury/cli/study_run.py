@@ -20,8 +20,8 @@ from augury.study.schema import Study, read
 class Run:
     """Run studies: train what is not finished yet, and write a report.
 
-    Each study has a folder of its own below --out, named after its file. Stopped or killed, it goes on where
-    it was when the same command is given again.
+    Each study has a folder of its own below --out, named after its file. A study that was stopped or
+    killed continues when the same command is given again.
 
     Example: augury study run studies/paper/figure-11.toml --quick
     """
@@ -31,7 +31,7 @@ class Run:
     out: Path = Path("runs")
     """Where the studies' folders are."""
     quick: bool = False
-    """The laptop's size of each study, as its file has it."""
+    """Run each study in the size for a laptop that its file gives under [quick]."""
     agents: int | None = None
     """Agents of each arm, instead of the file's."""
     steps: int | None = None

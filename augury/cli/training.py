@@ -27,8 +27,8 @@ from augury.runs.files import LOCK, PARTIAL, claimed, slug
 class Train:
     """Train a fleet of agents, with or without augmentation.
 
-    What is not given is as the environment has it: locomotion and manipulation have the paper's settings.
-    run.json says what was used.
+    Settings that are not given are the environment's own: for locomotion and manipulation the paper's.
+    run.json records what was used.
 
     Example: augury train goal2d --augmentation goal2d/translate --ratio 4 --agents 20 --out runs/translate
     """
@@ -70,7 +70,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Let the agents of a finished run play, without exploration: where they were trained, or elsewhere.
+    """Evaluate the agents of a finished run without exploration, where they were trained or elsewhere.
 
     Example: augury evaluate runs/goal2d-quadrant-td3 --environment goal2d --episodes 200
     """
@@ -78,7 +78,7 @@ class Evaluate:
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
     """A finished run's folder."""
     environment: str | None = None
-    """Where to play; where they were trained, if not said."""
+    """Where to evaluate them: a name, or a module:name. By default where they were trained."""
     episodes: int = 80
     """Episodes of each agent."""
     seed: int = 0
@@ -122,7 +122,7 @@ def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
 
 
 def _rounded(success: float, returns: float) -> dict[str, float | None]:
-    """What came of episodes; a diverged agent has no return."""
+    """The results of episodes; a diverged agent has no return."""
     scores = {"success": success, "returns": returns}
     return {name: results.rounded(value, 4) for name, value in scores.items()}
 

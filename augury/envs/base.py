@@ -2,7 +2,7 @@
 
 An environment is a value, a frozen dataclass as a rule: equal ones share a compiled program. Nobody looks at
 its class, only at `runs_in` and at the methods that are there. Yours may subclass `JaxEnvironment` or
-`HostEnvironment`, which have defaults for all that need not be said.
+`HostEnvironment`, which have defaults for everything that is optional.
 
 | optional | who asks for it |
 |---|---|
@@ -19,8 +19,9 @@ its class, only at `runs_in` and at the methods that are there. Yours may subcla
 | `sample_transition(key) -> Transition` | studies of probabilities, of what does not step in JAX |
 | `model`, `mirror_normal`, `largest_turn`, `forward_weight` | symmetries, with `table` |
 
-The engine of an environment on the host may be put anywhere too, by `restore(observation, extras)`; where it
-returns what is then observed, that is compared. One that would rather be asked in an order of its own has
+For the verifier the engine of an environment on the host may have `restore(observation, extras)`, which
+brings every copy to a state with this observation; if it returns what is then observed, that is compared. An
+engine that restores and steps in an order of its own has
 `ask(observation, extras, action) -> (observation, next_observation, reward, terminated, extras)` instead.
 """
 
@@ -48,7 +49,7 @@ class Panel(NamedTuple):
     """Of a panel, in inches."""
     height: float = 3.3
     copies: int = 1
-    """Augmented transitions in one panel: more than one where they can be told apart."""
+    """Augmented transitions in one panel: more than one where they can be distinguished."""
     candidates: int = 200
     """Observed transitions among which each of those that are drawn is chosen."""
     legend: str = ""
@@ -146,7 +147,7 @@ AnyEnvironment = StepsInJax | StepsOnHost
 
 
 class _Defaults:
-    """What need not be said of an environment."""
+    """Defaults of what is optional in an environment."""
 
     measure: Any = "returns"
     training: Any = MappingProxyType({})

@@ -16,9 +16,10 @@ Storage = Literal["lazy", "eager"]
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """Settings of one arm. Those that are `UNSET` become the environment's own, else the paper's for Goal2D.
+    """Settings of one arm. One that is `UNSET` gets the environment's default, else the paper's for Goal2D.
 
-    It is data: `augury.fleet.checks.resolved` fills in and checks, `augury.fleet.building` builds.
+    An arm is data: `augury.fleet.checks.resolved` fills in defaults and checks it, and
+    `augury.fleet.building` makes its program.
     """
 
     environment: str | Environment = "goal2d"
@@ -35,7 +36,7 @@ class Arm:
     """α, augmented per observed transition in an update batch; a fraction too. 1 with an augmentation."""
     policy_data: float = 1
     """N gives an agent N times the experience of its own policy: N times the environments, batch and buffer.
-    The step count stays that of one share."""
+    Steps are counted as if N were 1."""
     environments: int = UNSET
     """Environments of each agent. k of them make k times the updates, so all ratios stay the same."""
     storage: Storage = "lazy"
@@ -91,7 +92,7 @@ class Arm:
 
     @classmethod
     def from_description(cls, settings: dict[str, Any]) -> Arm:
-        """The arm that was described so; settings of older versions that are gone now are left out."""
+        """The arm with this description; settings that only older versions had are left out."""
         known = {field.name for field in fields(cls)}
         kept = {name: value for name, value in settings.items() if name in known}
         return cls(**{**kept, "hidden": tuple(kept["hidden"]), "ratio": float(kept["ratio"])})

@@ -35,7 +35,7 @@ def augmentation_of(arm: Arm) -> Augmentation | None:
 
 
 def program_of(arm: Arm) -> JaxProgram | HostProgram:
-    """What fixes shapes. Arms with equal programs train in one fleet."""
+    """Everything that fixes shapes. Arms with equal programs train in one fleet."""
     assert arm.ratio is not None, "resolve the arm first"
     assert arm.update_ratio is not None, "resolve the arm first"
     environment: Any = envs.make(arm.environment)
@@ -106,7 +106,7 @@ def shared_program(arms: Sequence[Arm]) -> JaxProgram | HostProgram:
 
 
 def _shared(program: JaxProgram | HostProgram) -> JaxProgram | HostProgram:
-    """Without what arms of one fleet may differ in."""
+    """The program without the part in which arms of one fleet may differ."""
     return replace(program, replay=replace(program.replay, fractional=False))
 
 

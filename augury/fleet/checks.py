@@ -1,4 +1,4 @@
-"""From what was asked of an arm to what can be trained: open settings filled in, everything checked.
+"""From an arm as given to one that can be trained: defaults are filled in, and everything is checked.
 
 No check compiles anything. Each refusal is one line that names the setting and what it may be.
 """
@@ -56,7 +56,7 @@ def _with_defaults(arm: Arm, environment: Environment) -> Arm:
 
 
 def _check_evaluation(arm: Arm, environment: Environment) -> None:
-    """The same agents must be able to act in both environments, which run in the same place."""
+    """The same agents must be able to act in both environments: both in JAX, or both on the host."""
     other = envs.make(arm.evaluation_environment or arm.environment)
     fits = all(
         jax.tree.map(np.shape, getattr(environment, name)) == jax.tree.map(np.shape, getattr(other, name))
@@ -85,10 +85,10 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
 
 
 def _check_hindsight(arm: Arm, environment: Environment) -> None:
-    """Copies look along finished episodes: there must be some whenever an update draws them."""
+    """Hindsight reads finished episodes: there must be one whenever an update draws a copy."""
     observed = environment.observation_low
     if not (isinstance(observed, dict) and "achieved_goal" in observed):
-        raise UserError(f"hindsight needs observations that tell achieved goals: not {environment.name}'s")
+        raise UserError(f"hindsight needs observations with achieved goals, unlike {environment.name}'s")
     if arm.storage == "eager":
         raise UserError("storage 'eager' cannot hold copies that look ahead in their episode: use 'lazy'")
     horizon, collect = environment.horizon, arm.collect

@@ -1,11 +1,11 @@
 """Compiled programs are kept between runs, in JAX's persistent cache: compiling takes ten seconds and more.
 
 They are in `augury/xla` below the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`). The environment
-variable `AUGURY_CACHE` names another folder, or says `off`. Whoever has told JAX itself where to keep them
-(`JAX_COMPILATION_CACHE_DIR`) has the last word.
+variable `AUGURY_CACHE` names another folder, or says `off`. A folder that was set
+for JAX itself (`JAX_COMPILATION_CACHE_DIR`) takes precedence.
 
 JAX writes an entry in place and never replaces one, so a process that is killed while it writes would leave
-half an entry for ever: `tidy` removes such halves, and what has not been used for longest.
+half an entry for ever: `tidy` removes such halves, and the entries unused for longest.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ VARIABLE, OFF = "AUGURY_CACHE", "off"
 MOST_BYTES = 500_000_000
 """Kept by `tidy`; a program of a Goal2D fleet takes less than one."""
 _CHECKED = "checked"
-"""A file whose time tells since when entries have not been looked at."""
+"""A file whose time is that of the last `tidy`: older entries need no check."""
 
 
 def keep_compiled() -> None:
-    """Keep compiled programs for later runs, unless the user has said otherwise.
+    """Keep compiled programs for later runs, unless the user has chosen otherwise.
 
-    The command line and the workers of studies do so. It concerns every program of the process, so a script
-    that wants it calls it. A folder that cannot be written hinders nothing.
+    The command line and the workers of studies call it. It affects every program of the process, so a script
+    must call it itself. If the folder cannot be written, programs are compiled as without it.
     """
     if jax.config.jax_compilation_cache_dir is not None:  # type: ignore[attr-defined]
         return
     if (folder := _folder()) is None:
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # who can write there can make us run it
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # private: what is read from it is executed
         tidy(folder)
     except OSError:
         return
@@ -79,7 +79,7 @@ def _folder() -> Path | None:
         return None
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "augury" / "xla"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # the user has no home folder
         return None
     return (Path(said).expanduser() if said else base) / _processor()
 
@@ -94,7 +94,7 @@ def _processor() -> str:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether an entry can be decompressed; one that is compressed otherwise is taken for whole."""
+    """Whether an entry can be decompressed; other kinds of compression are not checked."""
     content = path.read_bytes()
     if content[:1] != b"\x78":  # zlib's first byte; Zstandard, if installed, has another
         return bool(content)

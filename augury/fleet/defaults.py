@@ -1,4 +1,4 @@
-"""What an arm's settings are where nobody gave them: the environment's own, else the paper's for Goal2D."""
+"""Defaults of an arm's settings: the environment's own, else the paper's for Goal2D."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Unset:
         return "UNSET"
 
     def __reduce__(self) -> str:
-        return "UNSET"  # there is one, also after pickling
+        return "UNSET"  # a singleton, also after pickling
 
 
 UNSET: Any = Unset()

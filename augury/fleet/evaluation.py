@@ -1,4 +1,4 @@
-"""Policies that outlast their run: to act with, and to play elsewhere, in another simulator say."""
+"""The policies of a finished run: to act with, and to evaluate elsewhere, such as in another simulator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Numbers = npt.NDArray[np.float32]
 
 
 class Played(NamedTuple):
-    """What came of episodes without exploration, of every agent."""
+    """Results of every agent's episodes without exploration."""
 
     success: Numbers
     """Share of the episodes that succeeded."""
@@ -65,7 +65,7 @@ class Policies:
         return np.asarray(self._act(actor, shown))
 
     def play(self, environment: Any = None, episodes: int = 80, seed: int = 0) -> Played:
-        """Let every agent play; where it was trained, if not said. The seed decides how episodes start."""
+        """Evaluate every agent, by default where it was trained. The seed decides how episodes start."""
         for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
             if not least <= value < 2**31:
                 raise UserError(f"{name} must be at least {least}, and below 2^31, not {value}")
@@ -74,7 +74,7 @@ class Policies:
             return Played(*trainer.play(self.actors, seed))
 
     def _arm(self, **changes: Any) -> Arm:
-        """The arm they were trained by, as far as acting goes."""
+        """The arm they were trained by, with only the settings that acting needs."""
         unaugmented = {"augmentation": None, "ratio": None, "update_ratio": None}
         return replace(Arm.from_description(self.asked), **(unaugmented | changes))
 
@@ -103,7 +103,7 @@ def load_policies(folder: Path | str) -> Policies:
 
 
 def _checked(policies: Policies, stored: Arrays) -> Policies:
-    """The policies with the parameters that are stored, if they are what such a run leaves."""
+    """The policies with the stored parameters, which must have the shapes of such a run's."""
     program = policies._program
 
     def actor() -> Parameters:

@@ -1,8 +1,8 @@
 """Two half-fleets side by side: while the devices learn for one, the host simulates for the other.
 
 Nothing about an agent changes: agents are independent, and each half is a fleet of its own. A thread for each
-half is enough, since Python is free for one while the other simulates or waits for the devices. Cores have
-nothing to gain: there simulation and learning share them.
+half is enough, since Python is free for one while the other simulates or waits for the devices. On a CPU
+there is nothing to gain: simulation and learning share its cores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 class Halves:
-    """A `Trainer` of two. Its agents are those of both, apart."""
+    """A `Trainer` that runs two others. Its agents are a pair: those of each half."""
 
     parts = 2
 
@@ -83,7 +83,7 @@ class Halves:
 
 
 def at_once(*work: Callable[[], Value]) -> list[Value]:
-    """Do all of it at the same time; what each returns, in their order."""
+    """Call all functions at the same time; return their results in order."""
     with ThreadPoolExecutor(len(work)) as threads:
         return [done.result() for done in [threads.submit(one) for one in work]]
 

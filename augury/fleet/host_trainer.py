@@ -1,9 +1,9 @@
-"""A fleet whose environments run on the host: those of all its agents in one engine, in the agents' order.
+"""A fleet whose environments run on the host. One engine steps those of all agents, in the agents' order.
 
-The engine is a tool: its state goes with the agents, so a fleet holds no training state here either.
+The engine's state is saved with the agents, so this trainer holds no training state either.
 
 The seed of an engine's row follows from (agent's seed, row), and in an evaluation from (agent's seed, rounds,
-row). So what an agent meets depends neither on the fleet around it nor on how often it is evaluated.
+row). So an agent's experience depends neither on the fleet around it nor on how often it is evaluated.
 
 A step is one call of the engine and one of the compiled program, which returns before the devices are done.
 """
@@ -49,7 +49,7 @@ class HostTrainer(OnDevices[HostProgram]):
         """Its columns in the row of a transition: after observation, action and reward."""
 
     def init(self) -> Agent:
-        """Agents that have seen the start of their first episodes."""
+        """New agents, at the start of their first episodes."""
         agents: Agent = self.compiled.init(self.settings)
         seeds = self._row_seeds(_TRAINING, rows=self.program.replay.environments)
         observation = self._rows_of(self._training.reset(seed=seeds)[0])
@@ -57,7 +57,7 @@ class HostTrainer(OnDevices[HostProgram]):
         return agents._replace(environment=self._outside(observation, action))
 
     def advance(self, agents: Agent, first: int, rounds: int) -> Agent:
-        """Train for some rounds; returns when they are done. The agents passed in are used up."""
+        """Train for some rounds; returns when they are done. The agents passed in must not be used again."""
         outside, collect, width = agents.environment, self.program.collect, self._width
         agents = agents._replace(environment=None)
         observation, action = self._rows_of(outside["observation"]), outside["action"]
@@ -82,7 +82,7 @@ class HostTrainer(OnDevices[HostProgram]):
         return Measured(success=success, returns=returns, **self.own(held))
 
     def play(self, actors: Parameters, seed: int) -> tuple[Rows, Rows]:
-        """Share of successes and mean return of every policy, in episodes that start as the seed says."""
+        """Share of successes and mean return of every policy, in episodes that start by the seed."""
         return self._played(self.dealt(actors), _PLAYING, seed)
 
     def save(self, agents: Agent, rounds: int) -> Arrays:
@@ -122,12 +122,12 @@ class HostTrainer(OnDevices[HostProgram]):
         return f"{self.number}.outside."
 
     def _outside(self, observation: Sheet, action: Rows) -> dict[str, Rows]:
-        """What training goes on from on the host: the engine, what it shows, and what it is asked next."""
+        """The host's part of the training state: the engine's, its last observation and the next actions."""
         state = {f"{_ENGINE}{name}": values for name, values in self._training.state().items()}
         return {"observation": observation.rows, "action": action, **state}
 
     def _step(self, observation: Sheet, action: Rows, row: Rows) -> Sheet:
-        """Step every environment: write down what that showed, and return the observation to act on next."""
+        """Step every environment, record the transitions, and return the observation to act on next."""
         shown, reward, terminated, truncated, infos = self._training.step(action)
         following = self._rows_of(shown)
         extras = {name: infos[name] for name in self.program.extras}
@@ -171,7 +171,7 @@ class HostTrainer(OnDevices[HostProgram]):
         return Sheet(self.agents, self.surplus, self.program.replay.environments, width)
 
     def _gathered(self, values: Array) -> Rows:
-        """What the devices give every agent's rows, as rows of the engine; waits for it."""
+        """What the devices computed for every agent, as rows of the engine; waits for it."""
         own = np.asarray(values)[: self.agents]
         return own.reshape(-1, *own.shape[2:])
 
@@ -216,8 +216,8 @@ def compiled_for_host(program: HostProgram, mesh: Mesh) -> HostCompiled:
 def _in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     """One agent after the other, each to the last bit as if it were alone.
 
-    XLA compiles a loop over one agent otherwise than a loop over many: it drops the loop, and it moves out of
-    it what does not change. So every agent's turn is a loop of its own, and its length and inputs are hidden.
+    XLA compiles a loop over one agent differently from a loop over many: it drops the loop, and it moves out
+    of it what does not change. So every agent gets a loop of its own, whose length and inputs XLA cannot see.
     """
 
     def turn(own: Any) -> Any:

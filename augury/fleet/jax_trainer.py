@@ -52,7 +52,7 @@ class JaxTrainer(OnDevices[JaxProgram]):
         return CALL_SECONDS + CALL_SECONDS_PER_BYTE * copied
 
     def close(self) -> None:
-        """There is nothing but memory."""
+        """There is nothing to release but memory."""
 
 
 class Compiled:

@@ -1,7 +1,7 @@
 """How fast a fleet learns, and how long it has yet to go.
 
 Only learning counts: rounds of the random phase make no updates and are many times faster, and the first call
-of a program compiles it. So nothing is told before the first rounds that learn.
+of a program compiles it. So there is no estimate before the first rounds that learn.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MEMORY = 30.0
-"""Seconds of learning after which a measurement counts half: a machine may have other work later."""
+"""Seconds of learning after which a measurement counts half: the machine's load may change."""
 
 
 class Pace:
     """Measures rounds that learn and evaluations; predicts the rest."""
 
     def __init__(self, rounds: int, first_update: int, evaluations: Sequence[int]) -> None:
-        """For a run of so many rounds, that learns from one of them on and is evaluated after some."""
+        """For a run that learns from round `first_update` on and is evaluated after the given rounds."""
         self._last, self._first_update, self._due = rounds, first_update, evaluations
         self._compiled = False
         self._rounds = self._seconds = 0.0
@@ -24,7 +24,7 @@ class Pace:
         self._evaluating = 0.0
 
     def advanced(self, first: int, rounds: int, seconds: float) -> None:
-        """So many rounds from the first on took so long."""
+        """Note how long these rounds took."""
         if self._compiled and first >= self._first_update:
             kept = 0.5 ** (seconds / MEMORY)
             self._rounds = kept * self._rounds + rounds
@@ -32,7 +32,7 @@ class Pace:
         self._compiled = True
 
     def evaluated(self, seconds: float) -> None:
-        """An evaluation took so long."""
+        """Note how long an evaluation took."""
         self._evaluations += 1
         if self._evaluations > 1:  # the first compiles
             self._evaluating += seconds
@@ -43,7 +43,7 @@ class Pace:
         return self._rounds / self._seconds if self._seconds > 0 else None
 
     def left(self, done: int) -> float | None:
-        """Seconds from so many rounds to the end, evaluations included; None if the speed is not known."""
+        """Seconds to the end after `done` rounds, evaluations included; None if the speed is not known."""
         if self.speed is None:
             return None
         evaluations = sum(rounds > done for rounds in self._due)

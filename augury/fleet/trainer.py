@@ -38,15 +38,15 @@ class Trainer(Protocol[Agents]):
     agents: int
     """How many there are."""
     parts: int
-    """Into how many fleets of their own they are cut; a checkpoint must be loaded into as many."""
+    """Into how many smaller fleets the agents are split; a checkpoint must be loaded into as many."""
     first_update_round: int
-    """From where on rounds take longer."""
+    """The first round with updates, from which on rounds take longer."""
 
     def init(self) -> Agents:
-        """Agents that have seen nothing, or the start of their first episodes."""
+        """New agents; with environments on the host, at the start of their first episodes."""
 
     def advance(self, agents: Agents, first: int, rounds: int) -> Agents:
-        """Train for some rounds; returns when they are done. The agents passed in are used up."""
+        """Train for some rounds; returns when they are done. The agents passed in must not be used again."""
 
     def evaluate(self, agents: Agents, rounds: int) -> Measured:
         """Measure every agent after that many rounds."""
@@ -61,13 +61,13 @@ class Trainer(Protocol[Agents]):
         """The parameters of every agent's policy, as NumPy arrays."""
 
     def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
-        """Share of successes and mean return of every policy, in episodes that start as the seed says."""
+        """Share of successes and mean return of every policy, in episodes that start by the seed."""
 
     def call_seconds(self, agents: Agents) -> float:
         """How long a call of `advance` should take."""
 
     def close(self) -> None:
-        """Let go of what is not memory."""
+        """Release what is not memory, such as engines."""
 
 
 class OnDevices(Generic[ProgramT]):
@@ -85,7 +85,7 @@ class OnDevices(Generic[ProgramT]):
         self.agents = sum(arm.agents for arm in arms)
         self.mesh = mesh_for(self.agents)
         self.sharding = split_over(self.mesh)
-        # Every device gets equally many agents: the last is repeated, and the copies are not looked at.
+        # Every device gets equally many agents: the last is repeated, and the copies are ignored.
         self.surplus = -self.agents % self.mesh.size
         members = [settings_of(arm) for arm in arms]
         last = jax.tree.map(lambda leaf: leaf[-1:], members[-1])
@@ -95,7 +95,7 @@ class OnDevices(Generic[ProgramT]):
         )
 
     def own(self, tree: Any) -> Any:
-        """NumPy arrays of the agents that count, of what the devices hold."""
+        """What the devices hold, as NumPy arrays without the surplus agents."""
         return jax.tree.map(lambda values: np.asarray(values)[: self.agents], tree)
 
     def actors(self, agents: Agent) -> Parameters:
@@ -140,7 +140,7 @@ def spread(function: Callable[..., Any], mesh: Mesh, own: int, common: int = 0, 
     split, shared = PartitionSpec(AGENTS), PartitionSpec()
     specs = (split,) * own + (shared,) * common
     mapped = jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)
-    # Empty arrays would come out as if not dealt out, unlike those of a checkpoint: a second compilation.
+    # Without `out_shardings` empty arrays come out unsharded, unlike a checkpoint's: a second compilation.
     return jax.jit(mapped, out_shardings=NamedSharding(mesh, split), **options)
 
 

@@ -1,4 +1,4 @@
-"""Which trainer trains a fleet: that follows from where its environments run."""
+"""Choose a fleet's trainer, by where its environments run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augury.fleet.trainer import Trainer
 
 
 def trainer_for(arms: Sequence[Arm], parts: int | None = None) -> Trainer[Any]:
-    """The trainer of arms that share a program; in so many parts, or in as many as make it fast here."""
+    """The trainer of arms that share a program; by default in as many parts as are fastest here."""
     if program_of(arms[0]).environment.runs_in == "program":
         return JaxTrainer(arms)
     return Halves(arms) if (parts or _fastest(arms)) == 2 else HostTrainer(arms)

@@ -95,7 +95,7 @@ def train_fleet(
     last, due_rounds = arms[0].rounds, arms[0].evaluation_rounds
     round_steps = arms[0].round_steps
     all_steps = round(round_steps * sum(arm.agents * arm.policy_data for arm in arms))
-    # Where updates begin rounds get slower: a call as long as those before would last too long.
+    # Rounds get slower once updates begin: a call of as many rounds as before would take too long.
     slower = trainer.first_update_round
     stops = sorted({*due_rounds, slower})
     call_seconds = trainer.call_seconds(run.agents)
@@ -139,9 +139,9 @@ def train_fleet(
 
 
 def seconds_to_save(age: float, saving: float, checkpoint_every: float) -> float:
-    """From one checkpoint to the next, if the last was made at that age of the process and took `saving`.
+    """Seconds to the next checkpoint; the last took `saving`, in a process that had run for `age`.
 
-    A run that is killed often must get somewhere, so the first comes soon, and then they come less often.
+    The first comes soon, so that a run that is often killed makes progress; later ones come less often.
     """
     return max(min(checkpoint_every, max(FIRST_CHECKPOINT, age)), saving / CHECKPOINT_SHARE)
 
@@ -159,7 +159,7 @@ class _Run(NamedTuple):
 def _start(
     arms: Sequence[Arm], checkpoint: Path | None, asked: list[dict[str, Any]]
 ) -> tuple[Trainer[Any], _Run]:
-    """The trainer, and where its run begins or goes on."""
+    """The trainer, and the state in which its run begins or continues."""
     if checkpoint is None or not checkpoint.exists():
         trainer = trainer_for(arms)
         return trainer, _Run(trainer.init(), rounds=0, history={}, seconds=0.0)

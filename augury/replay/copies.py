@@ -58,7 +58,7 @@ def whole(ratio: Array) -> Array:
 def certain_every(capacity: int, looking_ahead: bool) -> int:
     """After how many transitions one is certain to have the extra copy, so that R̃ is never empty.
 
-    In every turn of the ring there is one; two, where those of the running episode do not count.
+    A full ring holds one; two, where those of the running episode do not count.
     """
     return max(capacity // 2, 1) if looking_ahead else capacity
 
@@ -89,7 +89,7 @@ def steps_ahead(goal: str, root: Key, identity: ArrayLike, copy: ArrayLike, rema
 def copy_of(
     augmentation: Augmentation, key: Key, observed: Transition, shown: dict[str, Array]
 ) -> Transition:
-    """ONE copy. The augmentation is shown more extras, such as later goals; the copy has those observed."""
+    """ONE copy. The augmentation also reads `shown`, extras such as later goals, which the copy drops."""
     augmented = augmentation(key, observed._replace(extras={**observed.extras, **shown}))
     return augmented._replace(extras={name: augmented.extras[name] for name in observed.extras})
 

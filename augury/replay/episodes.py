@@ -31,7 +31,7 @@ class Episodes(NamedTuple):
     finished: Array
     """How many episodes each environment has finished."""
     before: Array
-    """How many transitions each environment has shown before the running episode."""
+    """How many transitions each environment had before the running episode."""
 
     @classmethod
     def none(cls, environments: int, capacity: int) -> Episodes:

@@ -58,7 +58,7 @@ class Grants(NamedTuple):
 
 
 def divided(number: Array, counts: Array) -> tuple[Array, Array]:
-    """Where numbers lie that count through groups of so many: the group, and the place in it."""
+    """Numbers that count through groups of these sizes, as the group and the index in it."""
     until = jnp.cumsum(counts)
     group = jnp.minimum((number[..., None] >= until).sum(-1), len(counts) - 1)
     return group, (number - (until - counts)[group]).astype(jnp.int32)

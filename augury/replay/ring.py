@@ -43,9 +43,9 @@ class Buffers(NamedTuple):
     augmented: Array
     """Rows of R̃, where stored: (environments, capacity, copies, width); else empty."""
     grants: Grants | None
-    """Who has the extra copy of a fractional m; None for whole ones."""
+    """Which transitions have the extra copy of a fractional m; None if m is whole."""
     episodes: Episodes | None
-    """None where nobody looks along them."""
+    """None where no augmentation reads episodes."""
     key: Array
     """Defines every augmented copy. As plain numbers, which pass through compiled calls faster than a key."""
 
@@ -54,7 +54,7 @@ RINGS = frozenset({"observed", "augmented", "episodes.number", "episodes.last"})
 """Leaves of `Buffers`, named by their paths, that are rings over (environments, capacity, …): slots fill one
 after the other, with the transitions or, more slowly, with episodes."""
 LISTS = frozenset({"grants.slots"})
-"""Leaves that are as large, whose axes are others."""
+"""Leaves that are as large, with other axes."""
 
 
 class Batch(NamedTuple):
@@ -82,7 +82,7 @@ class Replay:
     fractional: bool = False
     """Whether some agent's m has a fractional part."""
     later: tuple[str, ...] = ()
-    """Which later goals of the episode the augmentation is shown (`LATER_GOALS`), as extras."""
+    """Which later goals of the episode (`LATER_GOALS`) the augmentation reads as extras."""
 
     @property
     def augmented_rows(self) -> int:
@@ -212,11 +212,11 @@ class Replay:
         position: Array,
         copy: Array,
     ) -> Transition:
-        """The augmented transitions at these places, from the observed ones.
+        """The augmented transitions at these positions, from the observed ones.
 
-        Storing goes through here too: gathered from the ring along one flat axis, the compiler has the same
-        work before it every time. Over other axes, or fused with what made the transitions, the same
-        arithmetic may come out with another last bit.
+        Storing goes through here too: gathered from the ring along one flat axis, the compiler always has
+        the same task. Over other axes, or fused with what made the transitions, the same arithmetic may
+        differ in the last bit.
         """
         shape = copy.shape
         environment, position, copy = (places.reshape(-1) for places in (environment, position, copy))

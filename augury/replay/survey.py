@@ -2,8 +2,8 @@
 
 Both are read off up to 65,536 transitions spread evenly over a buffer: all of a smaller one. That costs the
 same whatever m and the buffer's size, gives a density of 0.002 to ±0.0002, and makes the coverage of R and
-of R̃ comparable. `survey` looks at a fleet's buffers; the drop-in, whose buffers are others, puts its own
-together from the same parts.
+of R̃ comparable. `survey` looks at a fleet's buffers; the drop-in for SB3 uses the same parts for
+its own.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def points(transitions: Transition) -> Any:
 
 
 def held(grid: Grid, points: Array, succeeded: Array, counted: Array) -> Held:
-    """What a buffer holds of which these transitions are looked at, or those of them that count."""
+    """What a buffer holds, estimated from these transitions, or from those of them that count."""
     successes = (succeeded & counted).sum(dtype=jnp.float32)
     density = successes / jnp.maximum(counted.sum(dtype=jnp.float32), 1)
     return Held(density, grid.occupied(points, counted))

@@ -1,4 +1,4 @@
-"""What came of it: statistics, verdicts, tables, figures, pictures, pages.
+"""Reports: statistics, verdicts, tables, figures, pictures, pages.
 
 Names are loaded when first used: figures and pages take a second to import, and training needs neither.
 """

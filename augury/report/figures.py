@@ -25,7 +25,7 @@ from augury.runs.results import Result
 from augury.study.claims import Axis
 from augury.study.record import Record
 
-# Okabe and Ito's palette: told apart by readers who see colours differently.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 
 LABELS: dict[Measure, str] = {"success": "success rate", "returns": "mean return"}
@@ -36,7 +36,7 @@ PANEL_WIDTH, PANEL_HEIGHT = 2.4, 2.2
 """In inches; a panel alone is larger."""
 ALONE = 1.6
 FONTS: dict[Any, Any] = {"font.size": 9, "lines.linewidth": 1.4, "pdf.fonttype": 42}
-"""The last has PDFs hold letters, not outlines of them."""
+"""The last makes PDFs hold letters, not their outlines."""
 POINTS_AN_INCH = 72
 LEGEND_LINE, LEGEND_ENTRY = 0.2, 0.55
 """In inches: the height of a line of a legend, and the width of an entry without its name."""
@@ -46,17 +46,17 @@ class Style(NamedTuple):
     """How an arm's line is drawn."""
 
     colour: int
-    """Its place among the colours."""
+    """Index into `COLOURS`."""
     dashed: bool
 
 
 def style(arm: int) -> Style:
-    """Of an arm by its place among others: beyond the colours lines are dashed."""
+    """The style of an arm by its index; when the colours are used up, lines are dashed."""
     return Style(arm % len(COLOURS), bool(arm // len(COLOURS) % 2))
 
 
 def common_measure(results: Sequence[Result]) -> Measure:
-    """What the curves of all these arms show; arms that show different things are not compared."""
+    """What the curves of all these arms show; arms with different measures are not compared."""
     measures: set[Measure] = {result.measure for result in results}
     if len(measures) > 1:
         raise UserError("some of these runs are measured by success, others by returns: report them apart")

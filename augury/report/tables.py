@@ -48,13 +48,13 @@ def verification(report: Report) -> RenderableType:
             dimensions.add_row(one.name, f"{one.invalid:,}", f"{one.largest_error:.2g}")
         more = len(report.dimensions) - MOST_ROWS
         worst = Table("worst", "in", box=None, header_style="bold")
-        worst.add_column("said", justify="right")
+        worst.add_column("claimed", justify="right")
         worst.add_column("simulated", justify="right")
         for offender in report.worst:
             worst.add_row(
                 f"transition {offender.index}",
                 offender.dimension,
-                f"{offender.said:.6g}",
+                f"{offender.claimed:.6g}",
                 f"{offender.simulated:.6g}",
             )
         parts += [dimensions, *([Text(f" and {more} more")] if more > 0 else []), worst]
@@ -87,11 +87,11 @@ def audited(audit: Audit) -> RenderableType:
         _simulated(audit.simulated_error),
         *(Text(f" not compared: {what}") for what in mirror.not_compared),
     ]
-    if audit.simulated_turn_error is not None:
+    if audit.simulated_rotation_error is not None:
         parts += [
-            Text(f"{audit.name}, turned about the vertical", "bold"),
-            _findings(audit.turn_findings, "nothing breaks turns"),
-            _simulated(audit.simulated_turn_error),
+            Text(f"{audit.name}, rotated about the vertical", "bold"),
+            _findings(audit.rotation_findings, "nothing breaks the rotation"),
+            _simulated(audit.simulated_rotation_error),
         ]
     return Group(*parts)
 

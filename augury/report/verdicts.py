@@ -23,19 +23,19 @@ from augury.study.record import Record
 Outcome = Literal["supported", "contradicted", "undecided"]
 
 FEWEST_AGENTS = 4
-"""In each arm: 95% intervals tell equal arms apart 30% of the time with 2, 20% with 3, 7% with 4.
+"""Per arm, for a verdict: 95% intervals tell equal arms apart 30% of the time with 2, 20% with 3, 7% with 4.
 
 By benchmarks/calibration.py.
 """
 MOST_AGENTS = 10_000
-"""More than this are not counted."""
+"""Larger numbers of agents are not estimated."""
 ROUNDING = 1e-9
 """Of the largest score: ends of an interval that are nearer to a bound touch it."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a claim on one task."""
+    """What the results say about a claim on one task."""
 
     claim: Claim
     task: str
@@ -49,9 +49,9 @@ class Verdict:
     low: float | None = None
     high: float | None = None
     agents_needed: int | None = None
-    """In each arm to decide it, should the difference stay: `MOST_AGENTS` stands for so many or more.
+    """Per arm, to decide the claim if the difference stays; `MOST_AGENTS` means that many or more.
 
-    None if it is decided, or nothing can be said.
+    None if it is decided, or cannot be estimated.
     """
 
     def as_json(self) -> dict[str, Any]:

@@ -64,12 +64,12 @@ def load(path: Path, asked: list[dict[str, Any]]) -> Checkpoint:
 
 
 def damaged(path: Path, error: Exception) -> UserError:
-    """What to say of a checkpoint that does not hold what was written."""
+    """The error about a damaged checkpoint."""
     return UserError(f"checkpoint {path} is damaged ({error}): remove it to start from the beginning")
 
 
 def refuse_other_run(path: Path, stored: list[dict[str, Any]], asked: list[dict[str, Any]]) -> None:
-    """Raise where what was asked then and now differs, naming the first difference."""
+    """Refuse settings other than those stored; the error names the first difference."""
     if len(stored) != len(asked):
         raise UserError(f"{path} holds {len(stored)} arms, not {len(asked)}")
     for then, now in zip(stored, asked, strict=True):

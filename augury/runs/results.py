@@ -1,4 +1,4 @@
-"""Results as plain files: `run.json` says what was asked, `evaluations.npz` what came of it.
+"""Results as plain files: `run.json` holds the settings, `evaluations.npz` the measurements.
 
 `policies.safetensors` holds what was learnt: the parameters of every agent's policy.
 """

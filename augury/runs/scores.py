@@ -1,4 +1,4 @@
-"""Scores of agents, agents first, and what lies in their middle.
+"""Scores with agents as the first axis, and their interquartile mean (IQM).
 
 A score that is not finite, as a diverged agent's may be, counts as worse than any other: to leave that agent
 out would flatter its arm. So the IQM is -inf once such agents are more than the quarter it trims.
@@ -27,11 +27,11 @@ def interquartile_mean(scores: Scores) -> Scores:
 
 
 def mean_of_middle_half(scores: Scores) -> Scores:
-    """The same of scores that are known to be finite or the worst."""
+    """The same for scores that are finite or -inf."""
     trimmed = len(scores) // 4
     return np.asarray(np.sort(scores, axis=0)[trimmed : len(scores) - trimmed].mean(axis=0))
 
 
 def middle(scores: Iterable[float | None]) -> float:
-    """The interquartile mean of what has travelled as JSON, where None is an agent that diverged."""
+    """The IQM of scores read from JSON, where None stands for an agent that diverged."""
     return float(interquartile_mean(np.array(list(scores), float)))

@@ -1,4 +1,4 @@
-"""What a buffer has to do with the algorithm that owns it."""
+"""How a buffer finds the algorithm that owns it, and adapts it to larger batches."""
 
 from __future__ import annotations
 

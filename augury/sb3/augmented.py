@@ -36,7 +36,7 @@ AHEAD_BYTES = 2**25
 
 
 class Augmented:
-    """The augmented transitions of a buffer R, which tells about everything it adds."""
+    """The augmented transitions of a buffer R, which reports everything it adds."""
 
     def __init__(self, buffer: ReplayBuffer, augmentation: Any, name: str, ratio: float, seed: int) -> None:
         self._buffer, self.augmentation, self._name = buffer, augmentation, name
@@ -49,7 +49,7 @@ class Augmented:
         self._row_bytes = 64 + 2 * sum(ring[0, 0].nbytes for ring in jax.tree.leaves(buffer.observations))
 
         self._added = 0
-        """Transitions that each environment has shown."""
+        """Transitions that each environment has added."""
         sizes = buffer.buffer_size, buffer.n_envs
         self.ledger = Ledger(*sizes, ratio, seed, looking_ahead=bool(self._later))
         self._episodes = EpisodesOnHost(*sizes)
@@ -84,7 +84,7 @@ class Augmented:
             self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.ledger.most), bool)
 
     def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:
-        """Check what comes, and close episodes that do not go on with it: after loading, or a reset."""
+        """Check new transitions, and close episodes that they do not continue: after loading, or a reset."""
         values = {
             name: checks.checked_extra(self._name, name, infos, self._extras.get(name))
             for name in self._from_infos
@@ -162,7 +162,7 @@ class Augmented:
         self.__dict__.update(state | {"augmentation": cloudpickle.loads(state["augmentation"])})
 
     def _at(self, places: Places) -> Promise:
-        """The augmented transitions at these places: made again, or made once and kept."""
+        """The augmented transitions at these positions: made again, or made once and kept."""
         if self._kept is None:
             return self._made_at(places)
         missing = ~self._kept[tuple(places)]
@@ -182,7 +182,7 @@ class Augmented:
         kept[tuple(places)] = True
 
     def _made_at(self, places: Places) -> Promise:
-        """The augmented transitions at these places, from the observed ones."""
+        """The augmented transitions at these positions, from the observed ones."""
         assert self._augmenter is not None
         buffer, (slot, environment, _) = self._buffer, places
         number = number_at(slot, self._added, buffer.buffer_size)
@@ -197,7 +197,7 @@ class Augmented:
         return self._augmenter(identity, copy, observed_at(buffer, slot, environment), shown)
 
     def _goes_on(self, obs: dict[str, Rows]) -> Rows:
-        """In which environments an episode that was left unfinished goes on with `obs`."""
+        """In which environments `obs` continues an unfinished episode."""
         goes_on = np.ones(self._buffer.n_envs, bool)
         rings: Any = self._buffer.next_observations
         for key, ring in rings.items():

@@ -39,7 +39,7 @@ class Augmenter(Protocol):
     ) -> Promise:
         """Start making copies; calling what is returned waits for them, checks them and hands them over.
 
-        The augmentation is shown these extras, which copies do not keep.
+        The augmentation also reads the extras in `shown`, which copies do not keep.
         """
 
 

@@ -66,7 +66,7 @@ class AugmentationCallback(BaseCallback):
 
     def _init_callback(self) -> None:
         first = self.model.num_timesteps + self.every
-        if self._next is None or first < self._next:  # not where a run goes on
+        if self._next is None or first < self._next:  # not where a run continues
             self._next, self._before = first, self._counts()
 
     def _on_step(self) -> bool:

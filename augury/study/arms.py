@@ -35,7 +35,7 @@ class StudyArm(NamedTuple):
 
 @dataclass(frozen=True)
 class Size:
-    """How large to run a study, where not as its file says."""
+    """The size at which to run a study, where it differs from its file's."""
 
     quick: bool = False
     agents: int | None = None
@@ -79,7 +79,7 @@ def _arm(study: Study, place: str, size: Size, task: str, name: str, row: Any) -
 
 
 def _settings(study: Study, size: Size, task: str, row: Any) -> Table:
-    """The settings of `Arm` that a row comes to."""
+    """A row's settings, as those of `Arm`."""
     smaller = study.quick if size.quick else None
     steps = size.steps or (smaller.steps if smaller else study.steps)  # 0 was refused
     settings: Table = {
@@ -162,7 +162,7 @@ def _refuse_equals(found: list[StudyArm], where: str) -> None:
         called = f"{one.task}, {one.name}"
         if (other := folders.setdefault(one.folder, called)) != called:
             raise UserError(
-                f"{where}: '{other}' and '{called}' would share the folder {one.folder}: call one otherwise"
+                f"{where}: '{other}' and '{called}' would share the folder {one.folder}: rename one"
             )
         if (other := settings.setdefault(f"{one.task} {one.arm.described()}", one.name)) != one.name:
             raise UserError(f"{where}: the arms '{other}' and '{one.name}' have the same settings")

@@ -55,7 +55,7 @@ def _made(chance: Chance) -> tuple[Environment, Augmentation]:
     _sampler(environment)
     augmentation = augmentations.make(chance.augmentation, chance.task)
     if needs := needs_of(augmentation):
-        raise UserError(f"'{chance.augmentation}' looks at episodes ({', '.join(needs)}): no sample has one")
+        raise UserError(f"'{chance.augmentation}' reads episodes ({', '.join(needs)}), and a sample has none")
     return environment, augmentation
 
 
@@ -83,7 +83,7 @@ def _successes(environment: Environment, augmentation: Augmentation, samples: in
 
 
 def _sampler(environment: Any) -> Callable[[Key], Transition]:
-    """Transitions somewhere: those that the environment gives; else, in JAX, a random step from a start."""
+    """Transitions to relabel: the environment's `sample_transition`, else, in JAX, a random first step."""
     if hasattr(environment, "sample_transition"):
         sample: Callable[[Key], Transition] = environment.sample_transition
         return sample

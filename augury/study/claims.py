@@ -28,14 +28,14 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Name of an arm."""
     than: str | None = None
     by: float = 0.0
-    """So much, at least."""
+    """By more than this."""
     alike: tuple[str, str] | None = None
     """Names of two arms."""
     within: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    """So far apart at most."""
+    """The largest difference."""
     measure: Kind = "area"
     tasks: tuple[str, ...] = ()
-    """On which tasks; on all, if not said."""
+    """On which tasks; by default on all."""
 
     @property
     def arms(self) -> tuple[str, str]:

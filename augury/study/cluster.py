@@ -40,7 +40,7 @@ RESTARTS = 3
 LOOK_EVERY = 1.0
 """Seconds between looks for a new checkpoint; a request to stop is noticed as often."""
 PATIENCE = 600.0
-"""Seconds to wait for what a node has said it will send: Ray may not notice that it never will."""
+"""Seconds to wait for what a node has announced: Ray may not notice that it will never come."""
 _TAKEN, _SENT = (JOB, LOG, checkpoints.NAME), (PROGRESS, LOG, checkpoints.NAME)
 _START_ONE = "start one with: ray start --head"
 
@@ -55,7 +55,7 @@ class File(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The last that a node says of a fleet: why it died, or nothing."""
+    """A node's last message about a fleet: why it died, or nothing."""
 
     why: str
 
@@ -172,7 +172,7 @@ class Cluster:
 def train_on_node(
     job: Job, files: list[File], checkpoint_every: float, cpus: int, gpus: int
 ) -> Iterator[dict[str, Any] | File | Ended]:
-    """Train a fleet here in a process of its own, and yield what there is to know of it."""
+    """Train a fleet here in a process of its own, and yield its progress, files and end."""
     os.environ[CORES] = str(cpus)
     if not gpus:
         os.environ["JAX_PLATFORMS"] = "cpu"  # Ray does not hide those that were not asked for
@@ -203,7 +203,7 @@ def train_on_node(
 def _news(
     folder: Path, seen: dict[str, int], told: queue.SimpleQueue[dict[str, Any] | None]
 ) -> Iterator[dict[str, Any] | File]:
-    """What is told, until None is, and files as they change; not those of a fleet that is finished."""
+    """Progress until the queue holds None, and files as they change, except those of a finished fleet."""
     going_on = True
     while going_on:
         with suppress(queue.Empty):

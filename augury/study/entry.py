@@ -1,4 +1,4 @@
-"""Running studies, from Python as from the command line: plan, train, and return what came of it."""
+"""Running studies, from Python as from the command line: plan, train, and return the results."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def run_study(
     on: Executor | None = None,
     watch: Callable[[Event], None] | None = None,
 ) -> Record:
-    """Train the arms of a study that are not finished yet, and return what has come of all of them.
+    """Train the unfinished arms of a study, and return the results of all its arms.
 
         record = run_study("studies/first-look.toml", out="runs")
         record.result("translate").curves()              # success: (agents, evaluations)
         [verdict.verdict for verdict in augury.report.verdicts_of(record)]
 
     The study is a file or a `Study`. Its folder is below `out`, called after the file, or `name`, or the
-    title. Stopped or killed, it goes on where it was when it is run again. `quick`, `agents`, `steps` and
-    `seed` (of each arm's first agent) change its size, `on` says who trains (`Local(at_once=2)`, say, or
-    `Cluster()`), and `watch` is told what happens.
+    title. A study that was stopped or killed continues when it is run again. `quick`, `agents`, `steps` and
+    `seed` (of each arm's first agent) change its size, `on` says where fleets train (`Local(at_once=2)`, for
+    example, or `Cluster()`), and `watch` is called with every `Event`.
 
     Arms that cannot be trained are in the record's `failed`; the others are trained all the same. Fleets
     train in processes of their own, which want the accelerators for themselves: where there are some, call
@@ -94,7 +94,7 @@ def plan(
 
 
 def begin(planned: Planned) -> tuple[list[Job], list[str]]:
-    """Note in the study's folder what is asked; the fleets to train, and what there is to say."""
+    """Record the study in its folder; return the fleets to train, and remarks for the user."""
     store = planned.store
     remarks = store.begin(planned.study, planned.name, planned.source, planned.arms, planned.command)
     fleets = jobs_of(store, planned.arms)

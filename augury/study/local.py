@@ -1,4 +1,4 @@
-"""Fleets on this machine, each in a process of its own: whatever happens to it happens to it alone."""
+"""Fleets on this machine, each in a process of its own: so that a crash affects no other fleet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augury.study.worker import INTERRUPTED, LOG
 
 
 class Local:
-    """Processes of this machine, so many at once; the first may have been started before."""
+    """Processes of this machine, `at_once` at a time; the first may have been started before."""
 
     def __init__(self, at_once: int = 1, checkpoint_every: float = 60.0, spare: Worker | None = None) -> None:
         self.at_once = at_once

@@ -1,6 +1,6 @@
 """Starting workers. Importing this costs nothing, so a worker can import what it needs while the runner does.
 
-A worker is told on its standard input what to train, and stops when that ends.
+A worker reads from its standard input what to train, and stops when that input ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Worker = subprocess.Popen[str]
 
 
 def start(at_once: int) -> Worker:
-    """A worker that waits to be told its fleet; one of so many at the same time."""
+    """A worker that waits for its fleet; `at_once` of them may run at the same time."""
     # Each would take most of an accelerator's memory for itself.
     shared = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if at_once > 1 else {}
     importable = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # what can be imported here
@@ -34,7 +34,7 @@ def start(at_once: int) -> Worker:
 
 
 def tell(worker: Worker, folder: Path, checkpoint_every: float) -> bool:
-    """Say which fleet to train; whether the worker is there to hear it."""
+    """Send a worker its fleet; returns whether the worker is still there."""
     assert worker.stdin is not None
     try:
         worker.stdin.write(json.dumps({"folder": str(folder), "checkpoint_every": checkpoint_every}) + "\n")
@@ -70,6 +70,6 @@ def spare_worker(at_once: int) -> Iterator[Worker]:
 
 
 def check_needs(cpus: int | None, gpus: int | None) -> None:
-    """Whether a fleet could work with so much."""
+    """Refuse numbers of CPUs and GPUs with which no fleet could train."""
     if (cpus is not None and cpus < 1) or (gpus is not None and gpus < 0):
         raise UserError("a fleet needs at least 1 CPU, and 0 GPUs or more")

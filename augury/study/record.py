@@ -1,4 +1,4 @@
-"""What a study has come to so far: all that reports are made of."""
+"""The results of a study so far: everything that reports are made from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Finished(NamedTuple):
     """An arm that has been run."""
 
     name: str
-    """As the study calls it; on each task there is but one of that name."""
+    """As in the study; unique on each task."""
     task: str
     """The panel of the figure that it belongs to."""
     result: Result
@@ -25,7 +25,7 @@ class Finished(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """A study and what came of it."""
+    """A study and its results so far."""
 
     name: str
     """Of its file, without the ending."""
@@ -33,7 +33,7 @@ class Record:
     about: str
     """What it is for, in a sentence or two."""
     figure: str | None
-    """Of the paper, where it is one of those."""
+    """Of the paper, if the study reproduces one."""
     x_axis: Axis
     tasks: Sequence[str]
     """Panels, in their order."""
@@ -47,7 +47,7 @@ class Record:
     command: str = ""
     """What reproduces it."""
     asked: Sequence[tuple[str, str]] = ()
-    """Arms (task, name) of the study; all on all tasks, if not said."""
+    """Arms (task, name) of the study; by default all arms on all tasks."""
 
     @property
     def everything(self) -> Sequence[tuple[str, str]]:
@@ -65,7 +65,7 @@ class Record:
         return [one for one in self.finished if one.task == task]
 
     def result(self, arm: str, task: str | None = None) -> Result:
-        """What came of an arm; of a study with several tasks, on the one that is named."""
+        """An arm's result; in a study with several tasks, on the given one."""
         if task is None and len(self.tasks) > 1:
             raise UserError(f"{self.name} has several tasks: name one of {', '.join(self.tasks)}")
         panel = self.tasks[0] if task is None else task

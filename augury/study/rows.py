@@ -20,9 +20,9 @@ _LONGEST = 100
 _SHORTHANDS: dict[str, Any] = {
     "name": str | None,  # {ratio} and the like in it are filled in
     "augmentation": str | None,  # {task} in it is filled in
-    "panel": str | None,  # of the figure; one for each task, if not said. {task} in it is filled in
+    "panel": str | None,  # of the figure; by default one for each task. {task} in it is filled in
     "p": float | None,  # the augmentation's parameter
-    "update_ratio": float | Literal["ratio"] | None,  # a number, or as the ratio is
+    "update_ratio": float | Literal["ratio"] | None,  # a number, or the arm's `ratio`
     "mixture": str | None,  # augmented:observed, of `total` times the data
     "total": Annotated[float, msgspec.Meta(gt=0)],
     "batch_factor": Count,
@@ -38,7 +38,7 @@ _STUDY_SAYS = {
 }
 """Settings of `Arm` that are not for a table, and why."""
 _OF_AUGMENTATION = ("ratio", "update_ratio", "p", "mixture")
-"""What an arm without augmentation does not say; where [settings] do, that is for the others."""
+"""Keys that an arm without augmentation may not have; in [settings] they concern the other arms only."""
 PLAIN = {name: kind for name, kind in get_type_hints(Arm).items() if name not in {*_STUDY_SAYS, *_SHORTHANDS}}
 
 Written: Any = msgspec.defstruct(
@@ -48,7 +48,7 @@ Written: Any = msgspec.defstruct(
     frozen=True,
     forbid_unknown_fields=True,
 )
-"""What an arm's table may say, once every list is one of its values."""
+"""The keys of an arm's table, after every list was replaced by one of its values."""
 
 _CALLED = {
     "ratio": "m = {}",
@@ -62,7 +62,7 @@ _CALLED = {
 
 
 class Row(NamedTuple):
-    """An arm as its table writes it."""
+    """An arm as written in its table."""
 
     place: str
     """Of the table, for errors."""
@@ -123,13 +123,13 @@ def _shown(value: Any) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as part of a path, with what arms are called spelt out."""
+    """A name as part of a path, with the symbols in arms' names spelt out."""
     plain = name.lower().replace("×", "x").replace("α", "alpha").replace("β", "beta").replace("=", "")
     return files.slug(plain).strip("-.")
 
 
 def _check_shared(study: Study, where: str) -> None:
-    """[settings] are for all arms, so each must know them; and names are for arms."""
+    """[settings] are for all arms: no unknown keys, no names and no lists."""
     for table, said in (
         ("[settings]", study.settings),
         ("[quick.settings]", study.quick.settings if study.quick else {}),
@@ -149,7 +149,7 @@ def _refuse_misplaced(said: Table, table: str, where: str) -> None:
 
 
 def _refuse_idle(table: Table, row: Any, place: str) -> None:
-    """What an arm's own table says must do something."""
+    """Refuse keys in an arm's own table that would have no effect."""
     for name in _OF_AUGMENTATION:
         if name in table and row.augmentation is None:
             raise UserError(f"{place}, '{name}' needs an 'augmentation'")
@@ -163,7 +163,7 @@ def _refuse_idle(table: Table, row: Any, place: str) -> None:
 
 
 def _refuse_unwritable(names: Iterable[str | None], place: str) -> None:
-    """What is called so gets a folder of its own, and a line in tables."""
+    """A name must fit a folder, and a line of a table."""
     for name in names:
         if name is not None and not (name.isprintable() and 0 < len(slug(name)) <= _LONGEST):
             rule = f"it takes 1 to {_LONGEST} letters and digits, on one line"

@@ -1,7 +1,7 @@
 """Running a study: arms that share a program train in one fleet, and fleets one by one or some at a time.
 
-A fleet's death does not stop the others. What is finished is never run again; what is not goes on from its
-checkpoint when the study is run again.
+A fleet's death does not stop the others. Finished fleets are never run again; unfinished ones continue
+from their checkpoints when the study is run again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from augury.study.store import FLEETS, Store
 from augury.study.worker import write_job
 
 MOST_AGENTS = 64
-"""Of a fleet of several arms whose environments run on the host, where memory would not suffice for any."""
+"""In a fleet of several arms whose environments run on the host: memory does not suffice for any number."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Job:
         return self.work_after(0)
 
     def work_after(self, steps: int) -> float:
-        """What is left to learn after so many steps of each agent, in steps of all, policy data included."""
+        """Steps of learning left after `steps` of each agent: of all agents, policy data included."""
         learning = self.steps - max(steps, self.random_steps)
         return learning * sum(one.arm.agents * one.arm.policy_data for one in self.arms)
 

@@ -1,4 +1,4 @@
-"""What a study's file may say. Everything is typed, and what is not known is refused.
+"""What a study's file may say. Everything is typed, and unknown keys are refused.
 
     title = "Augmented replay ratio"
     task = "goal2d"                        # or several, each a panel of the figure
@@ -58,13 +58,13 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """See `rows.Written` for what one may say."""
     agents: Count
     steps: Count | None = None
-    """Of each agent; the task's own, if not said."""
+    """Of each agent; by default the task's own."""
     about: str = ""
     figure: str | None = None
     """Of the paper."""
     x_axis: Axis = "steps"
     settings: Table = {}
-    """Of all arms, where one does not say otherwise."""
+    """Of all arms; an arm's own settings take precedence."""
     quick: Quick | None = None
     claims: tuple[Claim, ...] = ()
 
@@ -171,7 +171,7 @@ _GOT = {**_EXPECTED, "float": "a fraction"}
 
 
 def _in_words(message: str, kind: Any, table: str) -> str:
-    """What msgspec says, with the place as it stands in the file and the key that was meant."""
+    """The message of msgspec in words, with the table and key as in the file, and the key that was meant."""
     said, _, path = message.partition(" - at ")
     steps = re.findall(r"\.(\w+)(?:\[(\d+)\])?", path)
     unknown = re.search(r"unknown field `(.+)`", said)

@@ -5,7 +5,7 @@
     arms/TASK/ARM/                  a finished arm's results: run.json, evaluations.npz, policies.safetensors
     fleets/ID/                      a fleet that is not finished: its checkpoint, its log, why it failed
 
-A fleet's results are published all at once: they are moved to their places when the last has been written.
+A fleet's results are published all at once: they are moved to `arms` when the last has been written.
 A runner that dies in between has its successor finish the move.
 """
 
@@ -38,12 +38,12 @@ STUDY, SOURCE = "study.json", "study.toml"
 ARMS, FLEETS = "arms", "fleets"
 FINISHED, FAILURE, PROGRESS = "finished", "failure.json", "progress.json"
 UNFINISHED, PLACES = f".{FINISHED}", "places.json"
-"""`FINISHED` while it is being written; where below `ARMS` the arms in it belong."""
+"""`FINISHED` while it is being written; the folders below `ARMS` to which its arms are moved."""
 _FORMAT = 1
 
 
 class _UnreadableError(UserError):
-    """Nothing tells what the study was."""
+    """The study's record is missing or damaged."""
 
 
 class AskedArm(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class AskedArm(msgspec.Struct, frozen=True):
 
 
 class _Format(msgspec.Struct, frozen=True):
-    """What every format of it says."""
+    """What `study.json` holds in every format."""
 
     format: int
 
@@ -88,9 +88,9 @@ class Store:
     def begin(
         self, study: Study, name: str, source: bytes | None, arms: Sequence[StudyArm], command: str
     ) -> list[str]:
-        """Note what is asked, and finish what a runner before left half done; returns what there is to say.
+        """Record the study, and finish what an earlier runner left half done; returns remarks for the user.
 
-        An arm that was run with other settings is not touched, but refused.
+        An arm that was run with other settings is refused, and its results are not touched.
         """
         try:
             for fleet in sorted((self.folder / FLEETS).glob(f"*/{FINISHED}")):
@@ -104,9 +104,9 @@ class Store:
         return said
 
     def others_begun(self, ours: Collection[Path]) -> list[str]:
-        """What there is to say of fleets that were begun, but are none of ours.
+        """Remarks about unfinished fleets that are not part of the study any more.
 
-        Their checkpoints stay, for whoever takes back what was changed.
+        Their checkpoints stay, in case the change is undone.
         """
         said = []
         for fleet in sorted((self.folder / FLEETS).glob("*/")):
@@ -124,17 +124,17 @@ class Store:
         return (self.place(one) / results.EVALUATIONS).exists()
 
     def publish(self, fleet: Path) -> None:
-        """Move the results of a finished fleet to their places, and forget the fleet."""
+        """Move the results of a finished fleet to `ARMS`, and remove the fleet's folder."""
         try:
             places = json.loads((fleet / FINISHED / PLACES).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            places = []  # all is moved: whoever did was killed while forgetting the fleet
+            places = []  # all is moved already: that runner was killed while removing the fleet
         for number, place in enumerate(places):
             made, target = fleet / FINISHED / str(number), self.folder / ARMS / place
             if made.exists() and not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 made.rename(target)
-        for path in fleet.iterdir():  # what tells that all this is to be forgotten goes last
+        for path in fleet.iterdir():  # goes last: it tells that the rest is to be removed
             if path.is_file():
                 path.unlink()
         shutil.rmtree(fleet)
@@ -146,7 +146,7 @@ class Store:
             temporary.write_text(json.dumps({"arms": rows, "why": why}, indent=2) + "\n", encoding="utf-8")
 
     def record(self) -> Record:
-        """What the study has come to so far."""
+        """The study's results so far."""
         about = self._read()
         finished, failed = [], self._of_fleets(FAILURE, itemgetter("why"))
         for row in about.rows:
@@ -178,7 +178,7 @@ class Store:
         return self._of_fleets(PROGRESS, lambda standing: standing)
 
     def _of_fleets(self, file: str, value: Callable[[Any], Any]) -> dict[tuple[str, str], Any]:
-        """What files of that name tell of the arms of unfinished fleets."""
+        """The content of files with that name in the folders of unfinished fleets, by task and arm."""
         found: dict[tuple[str, str], Any] = {}
         for path in sorted((self.folder / FLEETS).glob(f"*/{file}")):
             with suppress(OSError, ValueError):
@@ -187,7 +187,7 @@ class Store:
         return found
 
     def _set_aside(self, arms: Sequence[StudyArm]) -> list[str]:
-        """Move damaged results out of the way; results of other settings are not touched, but refused."""
+        """Move damaged results out of the way; refuse results of other settings, which are not touched."""
         said = []
         for one in arms:
             if (place := self.place(one)).exists():
@@ -203,7 +203,7 @@ class Store:
         return said
 
     def _changes(self, arms: Sequence[StudyArm]) -> list[str]:
-        """What has become of the study since it was begun."""
+        """Which arms were added to the study, and which removed, since it was begun."""
         try:
             before = {row.key for row in self._read().rows}
         except _UnreadableError:

@@ -9,7 +9,7 @@ from augury.study.runner import Job
 
 
 class TimeLeft:
-    """What fleets tell of themselves, and what that means for those that wait."""
+    """Collects what fleets report, and predicts those that wait."""
 
     def __init__(self, jobs: Sequence[Job], at_once: int) -> None:
         self._open = {job.folder: job for job in jobs}
@@ -23,7 +23,7 @@ class TimeLeft:
         """Work of a fleet in a second, its evaluations included: the newest that is known."""
 
     def told(self, job: Job, steps: int, speed: float | None, left: float | None) -> None:
-        """A fleet has come so far, and says how fast it learns and how many seconds it has left."""
+        """A fleet reports its steps, how fast it learns and how many seconds it has left."""
         key = job.folder
         self._steps[key] = steps
         self._at_random.discard(key)
@@ -46,7 +46,7 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds until all fleets are at their end; None while no fleet has told how fast it learns."""
+        """Seconds until all fleets are at their end; None while no fleet has reported its speed."""
         if not self._rate:
             return None
         each = [

@@ -1,4 +1,4 @@
-"""How a study looks while it runs: its arms, how far they are and how good, and the time left."""
+"""The view of a running study: its arms, their progress and scores, and the time left."""
 
 from __future__ import annotations
 

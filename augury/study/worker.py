@@ -1,9 +1,8 @@
 """A process that trains one fleet of a study: `python -m augury.study.worker`.
 
 The first line of its standard input is the fleet's folder, as JSON. The folder's job.json says which arms,
-and where their results belong. Progress goes out as lines of JSON. When whoever started it hangs up, it saves
-a checkpoint and leaves; that takes a moment, so a worker on the same folder waits for one before it to be
-gone.
+and where their results belong. Progress goes out as lines of JSON. When its standard input ends, it saves a
+checkpoint and exits. That takes a moment, so the next worker on the same folder waits for it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ INTERRUPTED, REFUSED = 130, 2
 
 
 def write_job(folder: Path, arms: list[Arm], places: list[str], names: list[tuple[str, str]]) -> None:
-    """Say what there is to do."""
+    """Write a fleet's job.json."""
     folder.mkdir(parents=True, exist_ok=True)
     job = {"asked": [arm.described() for arm in arms], "places": places, "names": names}
     with replacing(folder / JOB) as temporary:
@@ -77,9 +76,9 @@ def work(folder: Path, tell: Callable[[dict[str, Any]], None], checkpoint_every:
 
 
 def main() -> int:
-    """Work, and say what became of it by an exit code and, if it is bad, a last line."""
+    """Work; report the outcome by an exit code and, after a failure, a last line."""
     if not (line := _first_line()):
-        return 0  # nobody needs us
+        return 0  # nobody waits for this worker
     said = json.loads(line)
     folder = Path(said["folder"])
     answers = os.fdopen(os.dup(1), "w", buffering=1)

@@ -26,13 +26,13 @@ from augury.symmetry import (
 
 SIMULATED = 400
 """Random steps that the simulator is asked for."""
-TURN = 0.5
-"""The angle by which the simulator is asked to turn the robot."""
+ANGLE = 0.5
+"""By which the robot is rotated in simulation, in radians."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What is to be said of a model's symmetries."""
+    """What breaks a model's symmetries, and by how much."""
 
     name: str
     normal: str
@@ -43,9 +43,9 @@ class Audit:
     """Its mirror map."""
     simulated_error: float
     """Largest difference between the motion's mirror image and the mirror image's motion."""
-    turn_findings: tuple[Finding, ...]
-    simulated_turn_error: float | None
-    """The same for a turn about the vertical; None where the robot cannot turn."""
+    rotation_findings: tuple[Finding, ...]
+    simulated_rotation_error: float | None
+    """The same for a rotation about the vertical; None where the robot cannot rotate."""
 
     @property
     def symmetric(self) -> bool:
@@ -69,8 +69,8 @@ class Audit:
                 "observation": {"names": [own.name for own in self.table], **_plain(self.observation)},
             },
             "rotation": {
-                "findings": [asdict(finding) for finding in self.turn_findings],
-                "simulated_error": self.simulated_turn_error,
+                "findings": [asdict(finding) for finding in self.rotation_findings],
+                "simulated_error": self.simulated_rotation_error,
             },
         }
 
@@ -83,11 +83,11 @@ def audit(
     table: Sequence[Quantity] | None = None,
     pairs: Mapping[str, str] | None = None,
 ) -> Audit:
-    """Derive the reflection of a model, and list what breaks it and what breaks turns about the vertical."""
+    """Derive the reflection of a model, and list what breaks it or rotations about the vertical."""
     seen = tuple(positions(model) + velocities(model) if table is None else table)
     mirror = reflection(model, normal, pairs)
-    turn_findings = tuple(audit_rotation(model))
-    turns = not any(finding.parameter == "body joints" for finding in turn_findings)
+    rotation_findings = tuple(audit_rotation(model))
+    rotates = not any(finding.parameter == "body joints" for finding in rotation_findings)
     return Audit(
         name=name,
         normal=normal,
@@ -95,8 +95,10 @@ def audit(
         table=seen,
         observation=observation_map(mirror, [(own.kind, own.address) for own in seen]),
         simulated_error=simulated_error(model, mirror, SIMULATED),
-        turn_findings=turn_findings,
-        simulated_turn_error=simulated_error(model, rotation(model, TURN), SIMULATED) if turns else None,
+        rotation_findings=rotation_findings,
+        simulated_rotation_error=simulated_error(model, rotation(model, ANGLE), SIMULATED)
+        if rotates
+        else None,
     )
 
 

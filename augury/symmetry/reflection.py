@@ -63,7 +63,7 @@ def reflection(
 
 
 def observation_map(symmetry: Symmetry, places: Sequence[tuple[str, int]]) -> AffineMap:
-    """The map of an observation made of these places: ("qpos" | "qvel" | "sensor", address)."""
+    """The map of an observation made of these numbers: ("qpos" | "qvel" | "sensor", address)."""
     maps = {"qpos": symmetry.qpos, "qvel": symmetry.qvel, "sensor": symmetry.sensors}
     column = {place: number for number, place in enumerate(places)}
     matrix, offset = np.zeros((len(places), len(places))), np.zeros(len(places))

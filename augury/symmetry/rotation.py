@@ -1,4 +1,4 @@
-"""Rotations about the vertical: how a model's state turns, and what in the model breaks the symmetry."""
+"""Rotations about the vertical: how they change a model's state, and what in the model breaks them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 
 
 def rotation(model: mujoco.MjModel, angle: float) -> Symmetry:
-    """How a state turns about the vertical axis: only free joints feel it, and sensors have no map."""
+    """The rotation of a state about the vertical: only free joints change, and sensors have no map."""
     qpos, qvel = Blocks(model.nq), Blocks(model.nv)
     qpos.matrix, qvel.matrix = np.eye(model.nq), np.eye(model.nv)
-    turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    matrix = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     for joint in np.flatnonzero(model.jnt_type == _FREE):
-        place, velocity = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-        qpos.put(place, place, turn)
-        qpos.put(place + 3, place + 3, _turned_quaternions(angle))
-        # The angular velocity is written in the body's own frame, which turns along.
-        qvel.put(velocity, velocity, turn)
+        position, velocity = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        qpos.put(position, position, matrix)
+        qpos.put(position + 3, position + 3, _rotated_quaternions(angle))
+        # The angular velocity is written in the body's own frame, which rotates too.
+        qvel.put(velocity, velocity, matrix)
     return Symmetry(
         qpos=qpos.finished(),
         qvel=qvel.finished(),
@@ -39,7 +39,7 @@ def rotation(model: mujoco.MjModel, angle: float) -> Symmetry:
 
 
 def audit_rotation(model: mujoco.MjModel) -> list[Finding]:
-    """Everything found that makes a model behave differently after a turn about the vertical."""
+    """Everything found that makes a model behave differently after a rotation about the vertical."""
     return [
         *_leaning_fields(model),
         *solver_findings(model),
@@ -62,7 +62,7 @@ def _cone(model: mujoco.MjModel) -> Iterator[Finding]:
     pair = next(frictional_contacts(model), None)
     if pair and model.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL:
         first, second = (label(model, "geom", geom) for geom in pair)
-        why = f"its edges at a contact of {first} and {second} do not turn; elliptic has none"
+        why = f"its edges at a contact of {first} and {second} do not rotate; elliptic has none"
         yield finding_about("option cone", "option", "pyramidal", why)
 
 
@@ -70,7 +70,7 @@ def _held_bodies(model: mujoco.MjModel) -> Iterator[Finding]:
     for body in range(1, model.nbody):
         on_world = model.body_weldid[model.body_parentid[body]] == 0 and model.body_weldid[body] != 0
         if on_world and not is_free(model, body):
-            why = "it hangs on the world, so that it cannot turn"
+            why = "it is attached to the world, so that it cannot rotate"
             yield finding_about("body joints", label(model, "body", body), "no free joint", why)
 
 
@@ -81,7 +81,7 @@ def _fixed_geoms(model: mujoco.MjModel) -> Iterator[Finding]:
         plane = model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE
         horizontal = plane and abs(data.geom_xmat[geom][8]) > 1 - 1e-12
         if model.body_weldid[model.geom_bodyid[geom]] == 0 and not horizontal:
-            why = "it does not turn along, and is no horizontal plane"
+            why = "it does not rotate with the robot, and is no horizontal plane"
             yield finding_about("geom type", label(model, "geom", geom), "fixed to the world", why)
 
 
@@ -94,7 +94,7 @@ def _ties_to_world(model: mujoco.MjModel) -> Iterator[Finding]:
             model.site_bodyid[objects] if model.eq_objtype[equality] == mujoco.mjtObj.mjOBJ_SITE else objects
         )
         if 0 in model.body_weldid[bodies]:
-            why = "the world does not turn along"
+            why = "the world does not rotate with the robot"
             yield finding_about("equality objects", label(model, "equality", equality), "to the world", why)
 
 
@@ -107,7 +107,7 @@ def _tendons_to_world(model: mujoco.MjModel) -> Iterator[Finding]:
         for wrap in range(model.tendon_adr[tendon], model.tendon_adr[tendon] + model.tendon_num[tendon]):
             bodies = of_wrap.get(int(model.wrap_type[wrap]))
             if bodies is not None and model.body_weldid[bodies[model.wrap_objid[wrap]]] == 0:
-                why = "the world does not turn along"
+                why = "the world does not rotate with the robot"
                 yield finding_about("tendon path", label(model, "tendon", tendon), "through the world", why)
                 break
 
@@ -125,13 +125,13 @@ def _world_forces(model: mujoco.MjModel) -> Iterator[Finding]:
         pushes = free and np.any(np.delete(world, [2, 5][: len(world) // 3]))
         refers = kind == mujoco.mjtTrn.mjTRN_SITE and reference >= 0
         if pushes or (refers and model.body_weldid[model.site_bodyid[reference]] == 0):
-            why = "its direction in the world does not turn along"
+            why = "its direction in the world does not rotate with the robot"
             yield finding_about("actuator gear", label(model, "actuator", actuator), gear, why)
 
 
-def _turned_quaternions(angle: float) -> Array:
-    turn = np.array([math.cos(angle / 2), 0, 0, math.sin(angle / 2)])
+def _rotated_quaternions(angle: float) -> Array:
+    quaternion = np.array([math.cos(angle / 2), 0, 0, math.sin(angle / 2)])
     columns = np.zeros((4, 4))
     for unit, column in zip(np.eye(4), columns, strict=True):
-        mujoco.mju_mulQuat(column, turn, unit)
+        mujoco.mju_mulQuat(column, quaternion, unit)
     return columns.T

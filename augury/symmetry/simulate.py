@@ -50,7 +50,7 @@ def simulated_error(model: mujoco.MjModel, symmetry: Symmetry, samples: int = 20
 
 
 def _random_state(model: mujoco.MjModel, data: mujoco.MjData, generator: np.random.Generator) -> None:
-    """A pose within the joints' ranges, near the reference but turned at will; velocities and controls."""
+    """A pose within the joints' ranges, near the reference, in any orientation; velocities and controls."""
     free, slide, hinge = (
         int(joint)
         for joint in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE)

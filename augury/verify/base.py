@@ -22,14 +22,14 @@ COLLECTING = 100
 
 
 class Answer(NamedTuple):
-    """What the simulator says comes next."""
+    """The simulator's own step."""
 
     next_observation: Observation
     reward: Rows
     terminated: Flags
     extras: dict[str, npt.NDArray[Any]]
     observation: Observation | None = None
-    """What is observed where it was put; None where that is the given observation for certain."""
+    """Of the restored state; None where it is certainly the given one."""
 
 
 class Source(Protocol):
@@ -47,13 +47,13 @@ class Simulator(Source, Protocol):
     table: tuple[Quantity, ...]
     """What each observed number is; of a dict, each number of its entries side by side."""
     single_precision: bool
-    """Whether it computes, or shows what it computed, with 32 bits."""
+    """Whether it computes or observes with 32 bits."""
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
-        """Restore every row, step, and look."""
+        """Restore every row, step, and observe."""
 
     def in_contact(self, transition: Transition) -> Flags | None:
-        """Which transitions begin or end touching something; None where that means nothing."""
+        """Which transitions begin or end touching something; None where that is not known."""
 
 
 def has_goals(environment: Any) -> bool:
@@ -63,9 +63,9 @@ def has_goals(environment: Any) -> bool:
 
 
 def abreast(environment: Any, samples: int) -> int:
-    """Copies of an environment in which so many transitions are collected.
+    """How many copies of an environment collect this many transitions.
 
-    With goals few enough to play whole episodes: hindsight looks along them.
+    With goals they are few enough to play whole episodes, which hindsight reads.
     """
     return min(COLLECTING, -(-samples // environment.horizon) if has_goals(environment) else samples)
 

@@ -176,9 +176,9 @@ def _of_orientations(table: Sequence[Quantity]) -> Iterator[Repair]:
         if linear:
             text = f"the velocity of '{joint}' (observations {linear[0]} to {linear[-1]})"
             yield Repair(
-                f"{text} is in the world's frame: it must turn with the robot",
+                f"{text} is in the world's frame: it must rotate with the robot",
                 _BOTH,
-                _turned(orientation, linear),
+                _rotated(orientation, linear),
             )
             yield Repair(f"{text} must stay as observed", _BOTH, _kept(linear))
         yield Repair(f"{what} must stay as observed", _BOTH, _kept(orientation))
@@ -216,13 +216,13 @@ def _exchanged(one: list[int], other: list[int]) -> Change:
 
 
 def _rotation(quaternions: Rows) -> Rotation:
-    """What quaternions turn by; nothing, where they are none."""
+    """The rotations of quaternions; no rotation where the numbers are no quaternion."""
     none = ~(np.linalg.norm(quaternions, axis=1, keepdims=True) > 0)
     return Rotation.from_quat(np.where(none, (1.0, 0.0, 0.0, 0.0), quaternions), scalar_first=True)
 
 
-def _turned(orientation: list[int], vector: list[int]) -> Change:
-    """Turn an observed vector as the orientation was turned."""
+def _rotated(orientation: list[int], vector: list[int]) -> Change:
+    """Rotate an observed vector as the orientation was rotated."""
 
     def change(said: Rows, seen: Rows) -> Rows:
         now, before = (_rotation(rows[:, orientation]) for rows in (said, seen))

@@ -1,8 +1,8 @@
 """Environments that a simulator on the host steps, many copies at a time.
 
-There are two ways to be put somewhere. A task of the vector engine says by `restored` where a simulation
-begins, and all rows are answered at once. Any other environment has an engine that can be put where it looks
-like the observations, by `restore`, or that answers on its own, by `ask`.
+There are two ways to restore a state. A task of the vector engine has `restored`, which returns the start of
+a simulation, and all rows are answered at once. Any other environment has an engine with `restore`, which
+brings its copies to states that look like the observations, or with `ask`, which does all of it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class HostSource:
         return checked_engine(self.environment.vector(count, autoreset=autoreset), self.environment)
 
     def _begins(self, engine: Any) -> Callable[[], dict[str, Rows]]:
-        """What a task of the vector engine needs beyond the observation, to be put there again."""
+        """What a task of the vector engine needs beyond the observation, to restore the state."""
         if not hasattr(self.environment, "state"):
             return dict
         return lambda: {"state": self.environment.state(engine.moment)}
@@ -103,7 +103,7 @@ class TaskSimulator(HostSource):
         begins = Moment.of(physics, before, start.goal)
         ends = Moment.of(physics, physics.advance(before, task.control(begins, action)), start.goal)
         outcome = task.outcome(begins, action, ends)
-        # Where the observation alone says where to be put, it is what is observed there.
+        # A state that is restored from the observation alone looks like it.
         seen = task.observe(begins) if self._has_state else None
         return Answer(task.observe(ends), outcome.reward, outcome.terminated, outcome.extras, seen)
 
@@ -144,7 +144,7 @@ class EngineSimulator(HostSource):
         if not (hasattr(engine, "restore") or hasattr(engine, "ask")):
             raise UserError(
                 f"{self.name} cannot be verified: give the engine that its vector(count) returns a method "
-                "restore(observation, extras) that puts every copy where it looks like that"
+                "restore(observation, extras) that brings every copy to a state with this observation"
             )
         return engine
 

@@ -1,4 +1,4 @@
-"""Simulators that can be asked what comes after an observation and an action: one for each place of steps.
+"""Simulators that can be asked what comes after an observation and an action: one for each way to step.
 
 | steps | what an environment must have |
 |---|---|

@@ -1,4 +1,4 @@
-"""What is looked at: an augmentation and an environment, each by name, by `module:name`, or as it is."""
+"""What is verified: an augmentation and an environment, each by name, by `module:name`, or as it is."""
 
 from __future__ import annotations
 

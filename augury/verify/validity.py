@@ -2,11 +2,11 @@
 
     observed  ← transitions of the environment, under random actions and a policy's
     augmented ← the augmentation of each
-    answer    ← the simulator, put where the augmented observation says, given the augmented action
+    answer    ← the simulator's step from the augmented observation, with the augmented action
     invalid   ← augmented and answer differ in next observation, reward, termination or an extra
 
 Dict observations keep their 32-bit numbers; everything else is compared in double precision. Where a
-simulator needs more than the observation to be put somewhere, what is observed there must be the observation.
+simulator restores a state from more than the observation, that state must look like the observation.
 An augmentation is dynamics-invariant where nothing is invalid.
 """
 
@@ -69,10 +69,10 @@ class Offender:
     """One of the worst transitions."""
 
     index: int
-    """Its place among those collected: the same seed gives the same ones."""
+    """Its index among those collected: the same seed gives the same ones."""
     error: float
     dimension: str
-    said: float
+    claimed: float
     """By the augmentation."""
     simulated: float
 
@@ -89,7 +89,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class Report:
-    """What the simulator said."""
+    """What the simulator found."""
 
     augmentation: str
     environment: str
@@ -218,10 +218,10 @@ def augment(augmentation: Augmentation, observed: Transition, seed: int) -> Tran
 
 
 class Errors(NamedTuple):
-    """What was said and what was simulated, number by number."""
+    """What was claimed and what was simulated, number by number."""
 
     names: tuple[str, ...]
-    said: Rows
+    claimed: Rows
     simulated: Rows
     error: Rows
 
@@ -240,9 +240,9 @@ class Errors(NamedTuple):
             parts = [flat(one.next_observation), one.reward, one.terminated]
             return np.column_stack([*parts, *(one.extras[name] for name in extras), *begins]).astype(float)
 
-        said, simulated = columns(transition), columns(answer)
-        error = np.abs(said - simulated)
-        return cls(tuple(names), said, simulated, np.where(np.isnan(error), np.inf, error))
+        claimed, simulated = columns(transition), columns(answer)
+        error = np.abs(claimed - simulated)
+        return cls(tuple(names), claimed, simulated, np.where(np.isnan(error), np.inf, error))
 
     @property
     def largest(self) -> Rows:
@@ -254,7 +254,7 @@ class Errors(NamedTuple):
         return self.error[:, self.names.index(name)] > tolerance
 
     def wrong_before(self, tolerance: float) -> Flags:
-        """Which transitions do not begin as is seen where the simulator was put."""
+        """Which transitions begin with another observation than the restored state's."""
         before = [name.endswith(BEFORE) for name in self.names]
         return np.any(self.error[:, before] > tolerance, 1)
 
@@ -274,8 +274,8 @@ class Errors(NamedTuple):
 
     def _offender(self, row: int, number: int) -> Offender:
         column = int(self.error[row].argmax())
-        said, simulated = float(self.said[row, column]), float(self.simulated[row, column])
-        return Offender(number, float(self.error[row, column]), self.names[column], said, simulated)
+        claimed, simulated = float(self.claimed[row, column]), float(self.simulated[row, column])
+        return Offender(number, float(self.error[row, column]), self.names[column], claimed, simulated)
 
 
 def _collected(
@@ -295,9 +295,9 @@ def _collected(
 def _repeatable(
     simulator: Simulator, observed: Transition, needs: Sequence[str], tolerance: float
 ) -> tuple[Indices, float]:
-    """Which observed transitions the simulator repeats when it is put back, and its largest error in them.
+    """Which observed transitions the simulator repeats when restored, and its largest error in them.
 
-    It cannot where the observation does not say all, because it was clipped, for example.
+    It cannot where the observation does not determine the state, because it was clipped, for example.
     """
     itself = Errors.between(simulator, observed, needs)
     repeated = itself.largest <= tolerance

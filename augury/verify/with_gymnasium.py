@@ -1,9 +1,9 @@
 """Gymnasium's environments, one row after the other.
 
-One joins by a method `restore(observation, extras)`, which puts it where it looks like that. The extras are
-the numbers in the info of the step that began there. A `restore` that goes by them may return the dict that
-is then observed, for the observation to be compared with. MuJoCo environments need no `restore` where all
-they observe is positions and velocities.
+An environment needs a method `restore(observation, extras)`, which brings it to a state with this
+observation. The extras are the numbers in the info of the step that began there. A `restore` that uses them
+may return the dict that is then observed, which is compared with the observation. MuJoCo environments need no
+`restore` where all they observe is positions and velocities.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GymSimulator(GymSource):
             if not is_mujoco(env):
                 raise UserError(
                     f"{type(env).__name__} cannot be verified: give it a method restore(observation, extras) "
-                    "that puts it where it looks like that"
+                    "that brings it to a state with this observation"
                 )
             env = Probed(env)
         super().__init__(env)
@@ -104,7 +104,7 @@ class Probed:
         self.reset, self.step = env.reset, env.step
 
     def restore(self, observation: Rows, extras: Mapping[str, Any]) -> None:
-        """What is not observed is where the model puts it; the solver starts afresh."""
+        """What is not observed gets the model's own value; the solver starts afresh."""
         del extras
         mujoco.mj_resetData(self.env.model, self.env.data)
         self.env.set_state(*self._state(observation))

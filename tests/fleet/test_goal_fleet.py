@@ -428,7 +428,7 @@ def test_policies_that_cannot_play_are_refused_with_one_line(run, capsys):
         ({"storage": "eager"}, "storage 'eager' cannot hold copies that look ahead"),
         ({"random_steps": 11}, "random_steps must be at least 12, not 11"),
         ({"buffer_size": 31}, "buffer_size and steps must be at least 32"),
-        ({"environment": "goal2d"}, "hindsight needs observations that tell achieved goals: not goal2d's"),
+        ({"environment": "goal2d"}, "hindsight needs observations with achieved goals, unlike goal2d's"),
         ({"environments": 0}, "environments must be at least 1, not 0"),
         ({"evaluation_environment": "reaching-more"}, "on reaching cannot be evaluated on reaching-more"),
     ],

@@ -312,7 +312,7 @@ def test_an_episode_that_does_not_fit_the_buffer_says_so():
 def test_wrong_strategies_and_places_are_explained():
     with pytest.raises(UserError, match="unknown strategy 'futur': did you mean 'future'"):
         hindsight(vectorised, "futur")
-    with pytest.raises(UserError, match="hindsight needs observations that tell achieved goals"):
+    with pytest.raises(UserError, match="hindsight needs observations with achieved goals"):
         resolved(Arm(augmentation=hindsight(vectorised)))
 
 

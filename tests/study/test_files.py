@@ -177,11 +177,11 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "two arms in one folder": (
         HEAD + ARM + 'name = "a b"\n' + ARM + 'name = "A-b"\nratio = 2',
-        ": 'goal2d, a b' and 'goal2d, A-b' would share the folder goal2d/a-b: call one otherwise",
+        ": 'goal2d, a b' and 'goal2d, A-b' would share the folder goal2d/a-b: rename one",
     ),
     "two panels in one folder": (
         HEAD + ARM + 'panel = "P q"\n' + ARM + 'panel = "p-q"\nratio = 2',
-        ": 'P q, translate' and 'p-q, translate' would share the folder p-q/translate: call one otherwise",
+        ": 'P q, translate' and 'p-q, translate' would share the folder p-q/translate: rename one",
     ),
     "a name without letters": (HEAD + ARM + 'name = "無"', ": in [[arms]] 1, '無' cannot name a folder"),
     "a panel without letters": (HEAD + ARM + 'panel = "-"', ": in [[arms]] 1, '-' cannot name a folder"),
@@ -359,7 +359,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "a chance of hindsight": (
         CHANCES + CHANCE.replace('"goal2d"', '"panda-push"').replace("goal2d/translate", "panda/hindsight"),
-        ": in [[chances]] 1, 'panda/hindsight' looks at episodes",
+        ": in [[chances]] 1, 'panda/hindsight' reads episodes",
     ),
 }
 

@@ -98,7 +98,7 @@ def test_a_policy_sees_rows_of_what_jax_observes(sledges):
         (
             "on_host_for_good",
             r"on-host-for-good cannot be verified: give the engine that its vector\(count\) returns a method "
-            r"restore\(observation, extras\) that puts every copy where it looks like that$",
+            r"restore\(observation, extras\) that brings every copy to a state with this observation$",
         ),
         (
             "windy",

@@ -225,7 +225,8 @@ WRONG = {
     "ant: velocity not turned": (
         edited(turns["ant"], **in_observations(keep(13, 14, 15))),
         "ant",
-        "the velocity of 'root' (observations 13 to 15) is in the world's frame: it must turn with the robot",
+        "the velocity of 'root' (observations 13 to 15) is in the world's frame: "
+        "it must rotate with the robot",
     ),
     "ant: stale reward of a turn": (
         edited(turns["ant"], reward=lambda result, seen: seen.reward),
@@ -527,7 +528,7 @@ def test_a_joint_without_a_name_turns_too():
     ids=["tendon", "motor", "site"],
 )
 def test_what_is_tied_to_the_world_does_not_turn(tie):
-    with pytest.raises(SymmetryError, match="does not turn along"):
+    with pytest.raises(SymmetryError, match="does not rotate with the robot"):
         rotate(free_body(**tie))
 
 

@@ -70,7 +70,7 @@ class MujocoTask(HostEnvironment):
         raise UserError(f"{self.name} has no reward: give it a method outcome(before, action, after)")
 
     def control(self, moment: Moment, action: Rows) -> Rows:
-        """What the actuators are told: the action as it is."""
+        """The actuators' inputs: by default the action itself."""
         return action
 
     def start(self, generator: np.random.Generator) -> Start:

@@ -6,13 +6,13 @@
         make `updates` gradient steps                     replay.sample, algorithm.update
 
 Where an agent has k environments, a round is k times as long in steps and in updates, so ratios stay as they
-are. Policy data adds environments to these. Their steps are not counted.
+are. Policy data adds further environments, whose steps do not count as the agent's.
 
 The number of rounds done is the only clock: steps, updates and random keys all follow from it. It is the
 same for every agent, so what depends on it alone (a delayed policy update, say) is computed only where due.
 
-`JaxProgram` does all of that inside one compiled function; `HostProgram` leaves the second half of the first
-line to a simulator on the host.
+`JaxProgram` does all of that inside one compiled function; `HostProgram` leaves `step` and `reset` to a
+simulator on the host.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Agent(NamedTuple):
     learner: Learner
     buffers: Buffers
     environment: Any
-    """States of the agent's environments; of all agents' together, where they run on the host."""
+    """States of the agent's environments; where these run on the host, those of all agents together."""
     episode_steps: Array | None
     """Counted here for environments written in JAX only."""
 
@@ -109,12 +109,12 @@ class Program:
         return jnp.maximum(rounds - self.first_update_round, 0) * self.updates
 
     def keys(self, settings: Settings, round_: Array) -> tuple[Key, Key]:
-        """What a round's collecting and its learning draw from."""
+        """The keys of a round: for collecting and for learning."""
         collect_key, learn_key = jax.random.split(jax.random.fold_in(settings.key, 1 + 2 * round_))
         return collect_key, learn_key
 
     def evaluation_keys(self, settings: Settings, rounds: Array) -> tuple[Key, Key]:
-        """What an evaluation's episodes and its survey draw from: its own, so training does not notice it."""
+        """The keys of an evaluation's episodes and survey: its own, so that it does not affect training."""
         play_key, survey_key = jax.random.split(jax.random.fold_in(settings.key, 2 + 2 * rounds))
         return play_key, survey_key
 
@@ -156,7 +156,7 @@ class Program:
         return learner
 
     def look(self, key: Key, learner: Learner, buffers: Buffers, settings: Settings, rounds: Array) -> Any:
-        """What `Measured` tells of an agent beyond its episodes, by name."""
+        """The fields of `Measured` that do not come from episodes, by name."""
         added = rounds * self.collect
         held = survey(
             key,

@@ -60,7 +60,7 @@ class JaxProgram(Program):
         return Measured(success=success, returns=returns, **held)
 
     def play(self, actor: Parameters, settings: Settings, seed: Array) -> tuple[Array, Array]:
-        """Success and return of episodes that start as the seed says, whatever the run."""
+        """Success and return of episodes whose starts follow from the seed alone."""
         return self._play(jax.random.fold_in(jax.random.fold_in(settings.key, _PLAYING), seed), actor)
 
     def _play(self, key: Key, actor: Parameters) -> tuple[Array, Array]:

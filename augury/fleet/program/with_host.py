@@ -7,10 +7,10 @@
             make `updates` gradient steps
         give the next actions
 
-Agents are mapped over by `each`, their rings never: one write stores a round of every agent, in place, and
+`each` maps over agents, but not over their rings: one write stores a round of every agent, in place, and
 learning reads rows through a `Part`. So a call costs the same whatever the rings' size.
 
-Observations come as rows of numbers, one array whatever they are made of, and get their parts back here.
+Observations arrive as rows of one array; dicts of arrays are put together again here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from augury.replay.ring import LISTS, RINGS
 from augury.transition import Array
 
 Each = Callable[..., Callable[..., Any]]
-"""Turns a function of one agent into one of many: of arguments with a leading axis over agents."""
+"""Maps a function of one agent over many, whose arguments have a leading axis over agents."""
 
 
 class Part:
@@ -77,7 +77,7 @@ class HostProgram(Program):
     def store_and_learn(
         self, each: Each, agents: Agent, settings: Settings, packed: Array, round_: Array
     ) -> tuple[Agent, Array]:
-        """Store what a round showed, learn, and give the first actions of the next round.
+        """Store a round's transitions, learn, and give the first actions of the next round.
 
         `packed` is (agents, environments, …): the rows of `collect` transitions, then the observation now.
         """
@@ -117,7 +117,7 @@ class HostProgram(Program):
         return each(turn)(actor, observation)
 
     def look_at(self, each: Each, agents: Agent, settings: Settings, rounds: Array) -> Any:
-        """What `Measured` tells of every agent beyond its episodes, by name."""
+        """The fields of `Measured` that do not come from episodes, of every agent, by name."""
 
         def look(agent: Array, learner: Learner, settings: Settings) -> Any:
             _, key = self.evaluation_keys(settings, rounds)

@@ -1,4 +1,4 @@
-"""The table of arms: a row of each, in words."""
+"""The table of arms: a row for each, as text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 class Cell(NamedTuple):
-    """A value and how sure it is."""
+    """A value and its confidence interval."""
 
     value: str
     interval: str = ""
@@ -71,7 +71,7 @@ def table(record: Record) -> list[Panel]:
 
 
 def absent(record: Record) -> str:
-    """How many arms are not there, in words; nothing if all are."""
+    """How many arms are missing, in words; empty if none is."""
     missing, everything = len(record.missing), len(record.everything)
     failed = sum(arm in record.failed for arm in record.missing)
     kinds = [

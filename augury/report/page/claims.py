@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What came of a claim on one task."""
+    """A claim's verdict on one task."""
 
     task: str
     verdict: Outcome
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
 
 
 class Count(NamedTuple):
-    """So many of one verdict."""
+    """How many claims got this verdict."""
 
     verdict: Outcome
     sign: str

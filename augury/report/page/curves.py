@@ -12,14 +12,14 @@ from augury.study.record import Finished, Record
 
 STATISTICS: dict[Statistic, str] = {"iqm": "IQM", "mean": "mean"}
 DIGITS = 5
-"""More cannot be seen."""
+"""Significant digits of numbers; more would not be visible."""
 
 
 class Entry(NamedTuple):
-    """How an arm is told from others."""
+    """How an arm appears in legends and curves."""
 
     place: int
-    """Among the study's arms."""
+    """Its index among the study's arms."""
     name: str
     colour: int
     dashed: bool
@@ -31,7 +31,7 @@ def entry(record: Record, place: int) -> Entry:
 
 
 def legend(record: Record) -> list[Entry]:
-    """The arms that can be seen."""
+    """The arms that have curves."""
     seen = {one.name for one in record.finished}
     return [entry(record, place) for place, name in enumerate(record.arms) if name in seen]
 

@@ -1,4 +1,4 @@
-"""The page itself: text by a template, curves by a script; a study's words are nothing but text to either."""
+"""The page itself: text by a template, curves by a script; both treat a study's words as plain text."""
 
 from __future__ import annotations
 

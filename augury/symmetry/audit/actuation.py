@@ -65,7 +65,7 @@ def audit_actuators(comparison: Comparison) -> None:
 
 
 def has_unknown_motors(model: mujoco.MjModel) -> bool:
-    """Whether there are motors of which it is not known what a mirror makes of them."""
+    """Whether there are motors whose mirror image is not known."""
     return bool(
         np.any(model.actuator_gaintype > int(_GAIN.mjGAIN_MUSCLE))
         or np.any(model.actuator_biastype > int(_BIAS.mjBIAS_MUSCLE))

@@ -51,7 +51,7 @@ def audit_geoms(comparison: Comparison) -> None:
 
 
 def audit_sites(comparison: Comparison) -> None:
-    """Compare the sites that are used: their place, their shape if they feel, their axis if they point."""
+    """Compare the sites that are used: position, for touch sensors the shape, for rangefinders the axis."""
     model, pairing = comparison.model, comparison.pairing
     positions = model.site_pos
     for site in sorted(_used_sites(model)):

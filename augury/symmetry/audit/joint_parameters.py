@@ -52,7 +52,7 @@ def audit_joints(comparison: Comparison) -> None:
 
 
 def mirrored_range(limits: Array, sign: float) -> Array:
-    """A range whose ends change places with the sign."""
+    """A range; a negative sign exchanges its ends."""
     return limits if sign > 0 else -limits[::-1]
 
 

@@ -27,7 +27,7 @@ def known_shape(kind: int) -> bool:
 
 
 def compare_shapes(comparison: Comparison, kind: str, pair: tuple[int, int]) -> None:
-    """Compare type, place, size and axes of two geoms or sites that should be mirror images."""
+    """Compare type, position, size and axes of two geoms or sites that should be mirror images."""
     model, pairing = comparison.model, comparison.pairing
     types, positions, sizes, quaternions, bodies = (
         getattr(model, f"{kind}_{name}") for name in ("type", "pos", "size", "quat", "bodyid")
@@ -61,7 +61,7 @@ def compare_shapes(comparison: Comparison, kind: str, pair: tuple[int, int]) -> 
 
 
 def _marks(shape: int, size: Array) -> Array:
-    """Points around the centre that a turn leaves in place only if it leaves the shape in place."""
+    """Points around the centre that a rotation maps to themselves only if it does so to the shape."""
     if shape == _G.mjGEOM_BOX:
         return np.array(list(product((-1, 1), repeat=3))) * size
     if shape == _G.mjGEOM_ELLIPSOID:

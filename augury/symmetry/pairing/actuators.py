@@ -17,7 +17,7 @@ _TYPE = mujoco.mjtJoint
 
 
 def pair_actuators(pairing: Pairing, given: Mapping[str, str]) -> None:
-    """Actuators of the same kind on paired things; names, then parameters, tell several apart."""
+    """Actuators of the same kind on paired elements; names, then parameters, tell several apart."""
     model = pairing.model
     count = range(model.nactuator)
     names = [given_name(model, "actuator", actuator) for actuator in count]
