@@ -4,19 +4,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_OPTIONS := --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALL := $(BIN)/pip install $(PIP_OPTIONS)
+# Files stay together, so that a program is compiled by one worker and found by the tests after.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
 DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
-.PHONY: reproduce test docs clean
+.PHONY: reproduce test test-all docs clean
 
 reproduce: $(VENV)/.installed ## Six claims of the paper, decided on a laptop: a page with curves and verdicts
 	$(BIN)/augury study run studies/first-look.toml --out runs/reproduce
 
-test: $(VENV)/.installed-for-tests ## Lint, types, import contract, tests
+test: $(VENV)/.installed-for-tests ## Lint, types, import contract, and the tests that are quick
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --numprocesses 2 --dist loadfile # a program is compiled by one worker, and found by the tests after
+	$(PYTEST) -m "not slow"
+
+test-all: test ## The same, and the tests that are expensive and rare
+	$(PYTEST) -m slow
 
 docs: $(VENV)/.installed-for-docs ## The site, into build/docs: a broken link or an undocumented public name fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from stable_baselines3 import TD3
 
-from augury import Transition, fleet
+import augury
+from augury import Transition
 from augury.envs import goal2d
 from augury.fleet import Arm, train
 
@@ -21,8 +22,8 @@ def test_the_snippet_that_trains_several_arms(monkeypatch, capsys):
     def small(arms):
         return train([replace(arm, agents=2, steps=512, random_steps=64, hidden=(8,)) for arm in arms])
 
-    monkeypatch.setattr(fleet, "train", small)
-    monkeypatch.setattr(fleet, "use_all_cores", lambda: None)  # the tests have chosen their devices
+    monkeypatch.setattr(augury, "train", small)
+    monkeypatch.setattr(augury, "use_all_cores", lambda: None)  # the tests have chosen their devices
     exec(BLOCKS[0], {})
     assert re.findall(r"translate m=(\d)", capsys.readouterr().out) == ["1", "2", "4", "8"]
 

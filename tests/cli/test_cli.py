@@ -16,6 +16,7 @@ import pytest
 from augury.cli import main
 from augury.fleet import Arm, load_policies, resolved
 from augury.runs import checkpoints, results
+from tests.marks import slowly
 
 # Big enough that a run takes seconds, small enough that it compiles fast.
 RUN = shlex.split(
@@ -102,7 +103,7 @@ def test_a_run_leaves_its_record_and_its_evaluations(finished):
     assert names >= {"returns", "augmented_replay_ratio", "observed_reward_density", "coverage", "diverged"}
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, *slowly(1)])
 def test_a_run_killed_at_a_random_moment_and_resumed_ends_bit_for_bit_the_same(finished, tmp_path, seed):
     folder = tmp_path / "killed"
     path = killed_after_a_checkpoint(folder, moment=float(np.random.default_rng(seed).uniform(0, 0.5)))
@@ -117,12 +118,14 @@ def test_a_run_killed_at_a_random_moment_and_resumed_ends_bit_for_bit_the_same(f
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_path):
     results.write_run(_made(tmp_path / "early"), _asked(), finished=None)
     assert run(*QUICK, "--out", tmp_path / "early", "--resume").returncode == 0
     assert (tmp_path / "early" / "evaluations.npz").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_came_nowhere_gives_way_to_another(tmp_path):
     results.write_run(_made(tmp_path / "early"), _asked() | {"batch_size": 3}, finished=None)
     main([*QUICK, "--out", str(tmp_path / "early")])
@@ -203,6 +206,7 @@ def test_a_damaged_checkpoint_is_refused_and_left_for_inspection(killed, damage,
     assert path.read_bytes() == spoiled
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(killed):
     """A limit on the size of files stands in for the disk: the same call fails, with an error of the OS."""
     path = killed / checkpoints.NAME
@@ -236,6 +240,7 @@ def test_a_picture_that_cannot_be_written_is_refused(tmp_path, capsys):
     assert "cannot write" in said
 
 
+@pytest.mark.slow
 def test_a_run_killed_between_its_two_last_writes_is_finished_by_resuming(finished, tmp_path):
     folder = tmp_path / "almost"
     folder.mkdir()
@@ -246,6 +251,7 @@ def test_a_run_killed_between_its_two_last_writes_is_finished_by_resuming(finish
     assert json.loads((folder / "run.json").read_text())["finished"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_fits_another_number_of_cores(finished, killed):
     confine = (
         "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "

@@ -20,6 +20,8 @@ import pytest
 from augury.cli import main
 from tests.docs.pages import DOCS, Block, Command, blocks, changed, commands
 
+pytestmark = pytest.mark.slow
+
 ROOT = DOCS.parent
 
 

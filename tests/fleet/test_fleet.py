@@ -15,6 +15,7 @@ from augury.fleet import Arm, resolved, train, train_fleet
 from augury.fleet.building import fleets_of, program_of
 from augury.fleet.jax_trainer import JaxTrainer
 from augury.replay import Replay
+from tests.marks import slowly
 
 SMALL = Arm(
     agents=2,
@@ -51,7 +52,7 @@ def member(learners, index):
     return jax.tree.map(lambda leaf: leaf[index : index + 1], learners)
 
 
-@pytest.mark.parametrize("algorithm", ["ddpg", "td3", "sac"])
+@pytest.mark.parametrize("algorithm", ["td3", *slowly("ddpg", "sac")])
 def test_an_agent_alone_is_the_same_agent_inside_a_fleet(algorithm):
     crowd = learned(replace(TRANSLATE, algorithm=algorithm, agents=5))
     for index in (0, 3, 4):
@@ -60,7 +61,7 @@ def test_an_agent_alone_is_the_same_agent_inside_a_fleet(algorithm):
     assert_different(member(crowd, 0), member(crowd, 1))
 
 
-@pytest.mark.parametrize("ratio", [1, 3, 0.5, 1.25])
+@pytest.mark.parametrize("ratio", [1.25, *slowly(1, 3, 0.5)])
 def test_stored_and_recomputed_augmentation_train_the_same_agents(ratio):
     lazy = replace(TRANSLATE, ratio=ratio)
     assert_same(learned(lazy), learned(replace(lazy, storage="eager")))

@@ -1,9 +1,12 @@
-"""It learns, and augmentation helps: the paper's first claim, small enough for every test run."""
+"""It learns, and augmentation helps: the paper's first claim, at a small size."""
+
+import pytest
 
 from augury.fleet import Arm, train
 from augury.report import interquartile_mean
 
 
+@pytest.mark.slow
 def test_translate_learns_goal2d_while_no_augmentation_does_not_yet():
     plain = Arm(agents=4, steps=40_000, evaluate_every=40_000)
     augmented = Arm(agents=4, steps=40_000, evaluate_every=40_000, augmentation="goal2d/translate", ratio=4)

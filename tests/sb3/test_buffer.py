@@ -109,20 +109,13 @@ def check_rows(env, batch):
 
 
 ALGORITHMS = [
-    pytest.param(kind, id=f"{kind.__module__.split('.')[0]}-{kind.__name__}")
-    for kind in (
-        sb3.DDPG,
-        sb3.TD3,
-        sb3.SAC,
-        sb3.DQN,
-        sb3_contrib.TQC,
-        sb3_contrib.QRDQN,
-        sbx.TD3,
-        sbx.SAC,
-        sbx.TQC,
-        sbx.CrossQ,
-        sbx.DQN,
+    pytest.param(kind, id=f"{kind.__module__.split('.')[0]}-{kind.__name__}", marks=marks)
+    for kinds, marks in (
+        ((sb3.TD3, sb3.DQN, sbx.SAC), ()),
+        ((sb3.DDPG, sb3.SAC, sb3_contrib.TQC, sb3_contrib.QRDQN), pytest.mark.slow),
+        ((sbx.TD3, sbx.TQC, sbx.CrossQ, sbx.DQN), pytest.mark.slow),
     )
+    for kind in kinds
 ]
 
 
@@ -517,6 +510,7 @@ def test_a_saved_buffer_goes_on_as_if_nothing_had_happened(tmp_path, kind):
     other.learn(20, reset_num_timesteps=False)
 
 
+@pytest.mark.slow
 def test_a_buffer_saved_under_sb3_goes_on_under_sbx(tmp_path):
     env = Numbered()
     kwargs = {"augmentation": mirror, "update_ratio": 0.5}
@@ -732,6 +726,7 @@ def test_without_sb3_the_drop_in_says_what_to_install():
     assert missing.stderr.strip().endswith("needs Stable-Baselines3: pip install 'augury[sb3]'")
 
 
+@pytest.mark.slow
 def test_sb3s_own_tests_pass_with_this_buffer_in_place_of_sb3s():
     theirs = Path(sys.prefix) / "sb3" / "tests"
     assert theirs.exists(), "`make test` downloads SB3's tests"

@@ -26,7 +26,10 @@ import psutil  # noqa: E402
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402
 
 # Ray forks to start the nodes of its test cluster; what runs in between touches nothing of JAX.
-pytestmark = pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning"),
+]
 
 STUDY = """
 title = "Tiny"

@@ -56,6 +56,7 @@ def test_they_are_valid_where_a_part_of_the_goals_is_set(environment):
     )
 
 
+@pytest.mark.slow
 @WITH_PANDA_GYM
 @pytest.mark.parametrize(
     ("name", "task"), list(zip(RELABELLINGS, [*GOAL_TASKS, "pick-and-place-quadrant"], strict=True))
