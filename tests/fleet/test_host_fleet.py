@@ -226,7 +226,7 @@ def test_arms_of_one_fleet_train_as_they_would_apart():
 
 @pytest.mark.parametrize("arm", [SHAKEN, PAGED], ids=["steps", "pages"])
 def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike(arm):
-    fleet, split = advanced([arm], 1, 5, 2, arm.rounds - 8)
+    fleet, split = advanced([arm], 1, 5, 2, resolved(arm).rounds - 8)
     _, whole = trained(arm)
     assert_same(learners(split), learners(whole))
     assert fleet.compiled.traces == 1

@@ -79,11 +79,11 @@ def test_policies_are_evaluated_at_home_and_by_an_object(trained, environment, c
     assert [one["returns"] for one in told["agents"]] == pytest.approx(played.returns.tolist(), abs=1e-4)
 
 
-def test_runs_are_reported(trained, tmp_path, capsys):
-    main(["report", str(trained), "--out", str(tmp_path), "--json"])
+def test_runs_are_reported(trained, capsys):
+    main(["report", str(trained), "--json"])
     arms = json.loads(capsys.readouterr().out)["arms"]
     assert sorted(row["arm"] for row in arms) == ["mirror m=1 α=1"] * 2
-    assert (tmp_path / "report.html").exists()
+    assert (trained / "report.html").exists()
 
 
 @pytest.mark.parametrize("environment", DOORS)
