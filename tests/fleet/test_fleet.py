@@ -169,6 +169,7 @@ def test_policy_data_multiplies_transitions_batch_and_buffer_but_not_updates():
     assert (more["coverage"][:, -1] > 1.5 * plain["coverage"][:, -1]).all()
 
 
+@pytest.mark.slow
 def test_policy_data_may_be_thirds_of_environments():
     arm = replace(TRANSLATE, environments=3, policy_data=5 / 3, ratio=1 / 5, update_ratio=1 / 5)
     replay: Replay = program_of(resolved(arm)).replay
@@ -180,6 +181,7 @@ def test_policy_data_may_be_thirds_of_environments():
         resolved(replace(arm, environments=2))
 
 
+@pytest.mark.slow
 def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
     arm = replace(TRANSLATE, collect=16, updates=2, environments=4, policy_data=2, ratio=2, buffer_size=512)
     replay: Replay = program_of(resolved(arm)).replay
@@ -195,6 +197,7 @@ def test_several_environments_share_an_agents_steps_and_multiply_its_updates():
     assert_same(member(crowd, 1), learned(replace(arm, agents=1, seed=1)))
 
 
+@pytest.mark.slow
 def test_training_on_a_quadrant_is_evaluated_everywhere():
     arm = resolved(replace(SMALL, environment="goal2d-quadrant", evaluation_environment="goal2d"))
     program = program_of(arm)
@@ -229,6 +232,7 @@ def test_transitions_in_the_buffer_are_real():
     assert (np.linalg.norm(first[:, :2] - first[:, 2:], axis=1) >= 0.05).all()
 
 
+@pytest.mark.slow
 def test_a_numpy_augmentation_trains():
     def mirror(generator, transition):
         flip = np.array([-1, 1, -1, 1], np.float32)
@@ -257,6 +261,7 @@ def test_a_numpy_augmentation_trains():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), written, compiled)
 
 
+@pytest.mark.slow
 def test_an_augmentation_may_be_a_plain_function_or_have_vectors_as_parameters():
     def stay(key, transition):
         return transition
@@ -280,6 +285,7 @@ def test_arms_that_do_not_fit_together_are_refused_by_one_fleet():
         train_fleet([SMALL, replace(SMALL, batch_size=8)])
 
 
+@pytest.mark.slow
 def test_a_diverged_agent_is_reported_by_its_seed_and_kept():
     arms = [replace(SMALL, seed=3), replace(SMALL, seed=5, learning_rate=1e30)]
     healthy, lost = train(arms)

@@ -26,6 +26,7 @@ from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.trainers import trainer_for
 from augury.runs import checkpoints, results
 from augury.transition import seen as seen_by_policies
+from tests.marks import slowly
 
 EPISODE, STEP = 2.0**-12, 2.0**-4  # units in which an observation counts them: small, and exact
 NEAR = 0.2
@@ -164,9 +165,10 @@ def results_of(arm=REACHING):
 
 def learners(fleet, agents):
     """Of all parts, without those that fill up the devices."""
+    halves = getattr(fleet, "halves", [fleet])
     own = [
-        jax.tree.map(lambda leaf, n=part.agents: np.asarray(leaf)[:n], each.learner)
-        for part, each in zip(fleet.parts, fleet.split(agents), strict=True)
+        jax.tree.map(lambda leaf, n=half.agents: np.asarray(leaf)[:n], each.learner)
+        for half, each in zip(halves, agents if len(halves) > 1 else [agents], strict=True)
     ]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *own)
 
@@ -279,7 +281,7 @@ class KilledError(Exception):
     """What ends a run at a moment of a test's choosing."""
 
 
-@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("parts", [2, *slowly(1)])
 def test_a_killed_run_resumes_bit_for_bit(parts, tmp_path, monkeypatch):
     path, save = tmp_path / checkpoints.NAME, checkpoints.save
 

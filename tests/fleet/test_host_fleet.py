@@ -192,6 +192,7 @@ def test_arms_can_be_sent_to_other_processes():
     assert resolved(arm).hidden == (256, 256)
 
 
+@pytest.mark.slow
 def test_agents_learn_to_come_home():
     arm = replace(SMALL, steps=1_500, discount=0.8, learning_rate=3e-3, evaluate_every=300)
     returns = train([arm])[0].evaluations["returns"]
@@ -430,7 +431,7 @@ def test_environments_that_do_not_fit_are_refused():
 
 
 def test_returns_are_shown_as_such(tmp_path, capsys):
-    with Display(SMALL) as display:
+    with Display(resolved(SMALL)) as display:
         result = train_fleet([SMALL], watch=display.show)[0]
     last = result.evaluations["returns"][:, -1].mean()  # of three agents none is trimmed
     assert f"return {last:,.0f}" in capsys.readouterr().out
@@ -444,7 +445,8 @@ def test_returns_are_shown_as_such(tmp_path, capsys):
     main(["report", str(tmp_path), "--json"])
     assert f'"returns": {round(float(last), 3)}' in capsys.readouterr().out
 
-    goal2d = replace(result, asked=result.asked | {"environment": "goal2d"})
+    asked, about = result.asked | {"environment": "goal2d"}, result.about | {"measure": "success"}
+    goal2d = replace(result, asked=asked, about=about)
     results.write(_made(tmp_path / "goal2d"), goal2d)
     main(["report", str(tmp_path)])
     _, success, _, _, returns, _, _ = capsys.readouterr().out.splitlines()
