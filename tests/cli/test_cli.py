@@ -234,6 +234,7 @@ def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path, capsys):
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_written_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     said = refused(capsys, "show", "goal2d/rotate", "--out", tmp_path / "file" / "picture.png")

@@ -89,6 +89,7 @@ def test_arms_of_one_fleet_train_as_they_would_apart():
         assert_same(rows, learned(arm))
 
 
+@pytest.mark.slow
 def test_a_parameter_of_the_augmentation_may_differ_inside_a_fleet():
     arms = [resolved(replace(SMALL, augmentation=f"goal2d/translate-proximal({p})")) for p in (0, 0.25, 1)]
     assert fleets_of(arms) == [[0, 1, 2]]
@@ -153,6 +154,7 @@ def test_results_tell_ratios_and_counts():
     assert (evaluations["coverage"] >= evaluations["augmented_coverage"]).all()
 
 
+@pytest.mark.slow
 def test_a_fractional_ratio_shows_in_the_measured_replay_ratio():
     evaluations = train([replace(TRANSLATE, ratio=0.5, agents=4)])[0].evaluations
     measured = evaluations["augmented_replay_ratio"][:, 1:].mean()

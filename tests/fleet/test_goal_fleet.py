@@ -241,6 +241,7 @@ def test_an_agent_alone_is_the_same_agent_inside_a_fleet():
     assert any((leaf[0] != leaf[2]).any() for leaf in jax.tree.leaves(crowd))
 
 
+@pytest.mark.slow
 def test_two_halves_of_a_fleet_are_the_whole():
     (fleet, whole), (halves, parts) = trained(), trained(parts=2)
     assert [half.agents for half in halves.halves] == [2, 1]

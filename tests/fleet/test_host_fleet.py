@@ -201,6 +201,7 @@ def test_agents_learn_to_come_home():
     assert (returns < 0).all()
 
 
+@pytest.mark.slow
 def test_an_agent_alone_is_the_same_agent_inside_a_fleet():
     _, crowd = trained(SHAKEN)
     _, alone = trained(replace(SHAKEN, agents=1, seed=1))
@@ -233,6 +234,7 @@ def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike(
     assert fleet.compiled.traces == 1
 
 
+@pytest.mark.slow
 def test_stored_and_recomputed_augmentation_train_the_same_agents():
     (_, lazy), (_, eager) = trained(PAGED), trained(replace(PAGED, storage="eager"))
     assert_same(learners(lazy), learners(eager))

@@ -136,6 +136,7 @@ def test_augmentations_are_shown(tmp_path):
         assert imread(path).std() > 0.01
 
 
+@pytest.mark.slow
 def test_a_plain_function_trains_is_killed_and_resumes_in_a_new_process(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     command = [sys.executable, "-m", "augury", "train", "point_mass:PointMass", *SMALL]

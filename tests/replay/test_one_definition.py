@@ -21,6 +21,7 @@ from augury.sb3.algorithm import seed_of_the_run
 from augury.transition import Key
 from augury.verify.episodes import with_later_goals
 from augury.verify.validity import augment
+from tests.marks import slowly
 
 ENVIRONMENTS, CAPACITY, STEPS, LENGTH = 3, 24, 40, 8  # the ring turns; writes of a fleet are of this length
 EPISODES = np.array([7, 3, 5])  # steps, in each environment
@@ -144,7 +145,7 @@ def seed() -> int:
 LATER = {"nothing": (), "future": ("future_achieved_goal",), "final": ("final_achieved_goal",)}
 
 
-@pytest.mark.parametrize("ratio", [2, 0.4, 2.6])
+@pytest.mark.parametrize("ratio", [2.6, *slowly(2, 0.4)])
 @pytest.mark.parametrize("later", LATER)
 def test_fleet_drop_in_and_verifier_hold_the_same_copies(later, ratio, seed):
     function = Drawn(LATER[later])

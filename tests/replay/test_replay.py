@@ -211,6 +211,7 @@ def test_the_split_of_a_batch_is_exactly_alpha(alpha, rows):
     assert sample(kind, buffers, added, 1, Stamp(), batches=3).reward.shape == (3, 16 + rows)
 
 
+@pytest.mark.slow
 def test_agents_of_one_program_may_have_different_ratios():
     kind = replay(environments=1, update_ratio=1.0, fractional=True)
     ratios = [0.5, 1.0, 3.0, math.inf]

@@ -23,6 +23,8 @@ from augury.report.statistics import aggregate_curve, area
 from augury.study.claims import Claim
 from augury.study.record import Finished, Record
 
+pytestmark = pytest.mark.slow
+
 try:
     from selenium import webdriver
     from selenium.webdriver import ActionChains, Keys

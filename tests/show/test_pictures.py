@@ -15,6 +15,7 @@ from augury.envs.panda import scenes
 from augury.envs.panda.tasks import PANDA_TASKS
 from augury.errors import UserError
 from augury.show import draw_augmentation
+from tests.marks import slowly
 from tests.sledges import sledges
 
 __all__ = ["sledges"]
@@ -25,7 +26,9 @@ def colours_of(path) -> set[tuple[int, ...]]:
     return {tuple(colour) for colour in np.unique(pixels.reshape(-1, 3), axis=0)}
 
 
-@pytest.mark.parametrize("name", ["goal2d/translate", "goal2d/rotate", "goal2d/translate-proximal(1)"])
+@pytest.mark.parametrize(
+    "name", ["goal2d/translate-proximal(1)", *slowly("goal2d/translate", "goal2d/rotate")]
+)
 def test_a_picture_shows_goals_agents_and_successes(tmp_path, name):
     path = tmp_path / "picture.png"
     draw_augmentation(name, path)
@@ -49,7 +52,7 @@ def has_gl():
 
 
 @pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
-@pytest.mark.parametrize("name", ["walker2d/reflect", "ant/rotate"])
+@pytest.mark.parametrize("name", ["walker2d/reflect", *slowly("ant/rotate")])
 def test_poses_are_drawn(name, tmp_path):
     path = tmp_path / "poses.png"
     draw_augmentation(name, path)
@@ -60,7 +63,7 @@ def test_poses_are_drawn(name, tmp_path):
 
 
 @pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
-@pytest.mark.parametrize("environment", ["panda-slide", "panda-flip-quadrant"])
+@pytest.mark.parametrize("environment", ["panda-slide", *slowly("panda-flip-quadrant")])
 def test_scenes_are_drawn(environment, tmp_path):
     path = tmp_path / "scenes.png"
     draw_augmentation("panda/hindsight", path, environment)

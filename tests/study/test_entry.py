@@ -95,6 +95,7 @@ def test_what_is_finished_is_not_trained_again(record, out):
     assert scores(again) == scores(record)
 
 
+@pytest.mark.slow
 def test_other_seeds_are_other_agents(record, tmp_path):
     events: list[Event] = []
     other = run_study(STUDY, out=tmp_path, name="other", seed=2, agents=2, watch=events.append)
@@ -104,6 +105,7 @@ def test_other_seeds_are_other_agents(record, tmp_path):
     assert {event.kind for event in events} == {"started", "progress", "finished"}
 
 
+@pytest.mark.slow
 def test_the_seed_of_the_command_line_is_noted_in_its_command(tmp_path, capsys):
     file = tmp_path / "seeded.toml"
     file.write_text(FILE)
@@ -117,6 +119,7 @@ def test_the_seed_of_the_command_line_is_noted_in_its_command(tmp_path, capsys):
     assert "seed must be 0 or more, not -1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_environments_and_augmentations_may_be_objects_of_a_module(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -34,6 +34,8 @@ from augury.study.store import FINISHED, FLEETS, PROGRESS, Store
 from augury.study.view import View
 from augury.study.worker import LOG
 
+pytestmark = pytest.mark.slow
+
 PAPER = Path(__file__).parents[2] / "studies" / "paper"
 SOON = 240.0
 """Seconds after which what has not happened will not: machines that run tests are busy."""
@@ -235,7 +237,6 @@ def test_a_finished_study_is_not_run_again(copy, capsys):
     assert stamps(copy / "arms") == before
 
 
-@pytest.mark.slow
 def test_a_killed_study_loses_its_worker_and_goes_on_where_it_was(half, whole, capsys):
     file, before = half.parent / "small.toml", stamps(half / "arms")
     with started(file) as process:
@@ -271,7 +272,6 @@ def test_a_killed_study_loses_its_worker_and_goes_on_where_it_was(half, whole, c
     assert not list((half / FLEETS).iterdir())
 
 
-@pytest.mark.slow
 def test_a_study_run_again_at_once_waits_for_the_worker_that_is_leaving(half, whole):
     """The runner is killed while its worker cannot notice; the next worker must not train beside it."""
     file = half.parent / "small.toml"
@@ -290,7 +290,6 @@ def test_a_study_run_again_at_once_waits_for_the_worker_that_is_leaving(half, wh
     assert_same_tables(half, whole)
 
 
-@pytest.mark.slow
 def test_a_study_that_is_interrupted_saves_and_says_how_to_go_on(half, whole):
     file, before = half.parent / "small.toml", stamps(half / "arms")
     with started(file) as process:
@@ -309,7 +308,6 @@ def test_a_study_that_is_interrupted_saves_and_says_how_to_go_on(half, whole):
     assert_same_tables(half, whole)
 
 
-@pytest.mark.slow
 def test_a_killed_worker_is_named_and_the_others_go_on(tmp_path, whole, capsys):
     file, folder = small(tmp_path), tmp_path / "small"
     with ThreadPoolExecutor(1) as other:
@@ -353,7 +351,6 @@ def mounted(folder: Path, options: str) -> bool:
     return shutil.which("mount") is not None and not subprocess.run(mount, capture_output=True).returncode
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_said_and_what_was_there_stays(whole, little_disk, capsys):
     file, folder = small(little_disk), little_disk / "small"
     shutil.copytree(whole / "arms" / NONE, folder / "arms" / NONE)
@@ -910,7 +907,6 @@ def smaller(folder: Path, name: str, changes: dict[str, str]) -> Path:
     return folder / f"{name}.toml"
 
 
-@pytest.mark.slow
 def test_studies_of_every_family_run_from_end_to_end(tmp_path, capsys):
     """Goal2D's has the program of the study above, which need not be compiled again."""
     alike = SMALL.split("[settings]\n")[1].split("\n\n")[0].replace("\n", ", ")

@@ -17,12 +17,17 @@ from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS, WALKER2D
 from augury.errors import UserError
 from augury.symmetry import SymmetryError
 from augury.verify import assert_dynamics_invariant, simulators, verify
+from tests.marks import slowly
 
 SAMPLES = 600
 PARAMETERS = {"goal2d/translate-proximal": "(0.3)"}
 
 
-@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if not entry.takes_task])
+OWN_TASK = [name for name, entry in CATALOGUE.items() if not entry.takes_task]
+LARGE = [name for name in OWN_TASK if name.startswith(("ant/", "humanoid/"))]
+
+
+@pytest.mark.parametrize("name", [*sorted(set(OWN_TASK) - set(LARGE)), *slowly(*LARGE)])
 def test_every_augmentation_of_the_catalogue_is_valid(name):
     """Ten thousand transitions, none of them wrong by more than 1e-8."""
     report = verify(name + PARAMETERS.get(name, ""))
@@ -291,6 +296,7 @@ def test_there_are_at_least_twenty_of_them():
     assert len(WRONG) >= 20
 
 
+@pytest.mark.slow
 def test_the_papers_humanoid_does_not_turn_while_it_touches_the_ground():
     report = verify("humanoid/rotate", "humanoid-paper", samples=3_000)
     assert 0.1 < report.share < 0.6

@@ -17,6 +17,8 @@ from augury.envs.panda.reference.simulation import NEUTRAL, quiet
 from augury.errors import UserError
 from augury.transition import Transition
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("panda_gym")
 
 TASKS = {reference.name: reference for reference in REFERENCES}
