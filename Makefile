@@ -10,7 +10,7 @@ DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
 .PHONY: reproduce test test-all docs clean
 
-reproduce: $(VENV)/.installed ## Six claims of the paper, decided on a laptop: a page with curves and verdicts
+reproduce: $(VENV)/.installed ## Five claims, decided on a laptop: a page with curves and verdicts
 	$(BIN)/augury study run studies/first-look.toml --out runs/reproduce
 
 test: $(VENV)/.installed-for-tests ## Lint, types, import contract, and the tests that are quick
