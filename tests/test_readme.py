@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from stable_baselines3 import TD3
 
 import augury
@@ -42,6 +43,7 @@ def test_the_snippet_that_proves_a_mirror():
     exec(BLOCKS[2], {})
 
 
+@pytest.mark.slow
 def test_the_snippet_that_writes_an_augmentation():
     names: dict = {}
     exec(BLOCKS[3], names)

@@ -118,6 +118,7 @@ def test_rows_count_with_their_weight(algorithm):
     np.testing.assert_allclose(values(algorithm, learner, 0.1, 0.1), 1, atol=0.15)
 
 
+@pytest.mark.slow
 def test_td3_updates_policy_and_targets_only_when_due():
     algorithm = TD3(actions=1, hidden=(8,), policy_delay=2)
     learner = algorithm.init(jax.random.key(0), jnp.zeros(1))

@@ -80,6 +80,7 @@ def at_starts(task):
 # A disc of radius 0.05 in a square of side 0.3: π ρ² - 8/3 ρ³ + ρ⁴/2 at ρ = 1/6 is 0.0753.
 # Flip: (θ - sin θ)/π at θ = arccos 0.6. Slide's is that of an object at the goals' height; PickAndPlace's
 # differs from the paper's (see its test among those of the goals).
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "achieve", "chance"),
     [

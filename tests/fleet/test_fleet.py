@@ -52,7 +52,7 @@ def member(learners, index):
     return jax.tree.map(lambda leaf: leaf[index : index + 1], learners)
 
 
-@pytest.mark.parametrize("algorithm", ["td3", *slowly("ddpg", "sac")])
+@pytest.mark.parametrize("algorithm", slowly("td3", "ddpg", "sac"))
 def test_an_agent_alone_is_the_same_agent_inside_a_fleet(algorithm):
     crowd = learned(replace(TRANSLATE, algorithm=algorithm, agents=5))
     for index in (0, 3, 4):
@@ -161,6 +161,7 @@ def test_a_fractional_ratio_shows_in_the_measured_replay_ratio():
     assert measured == pytest.approx(0.125 / 0.5, rel=0.1)
 
 
+@pytest.mark.slow
 def test_policy_data_multiplies_transitions_batch_and_buffer_but_not_updates():
     arm = replace(SMALL, policy_data=4)
     replay: Replay = program_of(resolved(arm)).replay
@@ -211,6 +212,7 @@ def test_training_on_a_quadrant_is_evaluated_everywhere():
     assert goals.min() >= 0
 
 
+@pytest.mark.slow
 def test_transitions_in_the_buffer_are_real():
     """Final observations are kept, resets are not mistaken for steps, time limits are truncations."""
     arm = resolved(replace(SMALL, agents=1, steps=6_400, exploration_noise=0.5, evaluate_every=6_400))

@@ -282,7 +282,7 @@ class KilledError(Exception):
     """What ends a run at a moment of a test's choosing."""
 
 
-@pytest.mark.parametrize("parts", [2, *slowly(1)])
+@pytest.mark.parametrize("parts", slowly(1, 2))
 def test_a_killed_run_resumes_bit_for_bit(parts, tmp_path, monkeypatch):
     path, save = tmp_path / checkpoints.NAME, checkpoints.save
 

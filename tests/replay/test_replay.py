@@ -165,6 +165,7 @@ def test_an_infinite_ratio_draws_a_new_copy_every_time():
     assert set(np.unique(code_of(augmented))) == set(range(LENGTH))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 1.75])
 def test_a_fractional_ratio_augments_each_transition_with_its_probability(ratio):
     kind = replay(environments=4, capacity=512, fractional=True, update_ratio=4.0)
@@ -390,6 +391,7 @@ def test_what_a_copy_is_shown_does_not_tell_what_it_draws():
     assert (dice[long] % 10 == (future - code)[long]).mean() == pytest.approx(0.1, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.5, 2.5, 1e-6])
 def test_a_fractional_ratio_looks_ahead_in_finished_episodes_too(ratio):
     kind = hindsight_replay(fractional=True)

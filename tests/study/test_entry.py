@@ -78,6 +78,7 @@ def test_a_study_made_in_python_leaves_a_folder_called_after_its_title(record, o
     assert verdict.difference is not None
 
 
+@pytest.mark.slow
 def test_a_file_and_the_command_line_give_the_same_record(record, tmp_path):
     file = tmp_path / "from-file.toml"
     file.write_text(FILE)

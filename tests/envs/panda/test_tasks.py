@@ -298,6 +298,7 @@ def test_restoring_needs_the_joints():
         engine.restore(before)
 
 
+@pytest.mark.slow
 def test_random_actions_explore_as_in_panda_gym():
     """SPEC's figures of panda-gym: the hand sinks to the table, and moves the cube in one step of twenty."""
     engine = PANDA_TASKS["panda-push"].vector(150)
