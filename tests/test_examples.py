@@ -24,6 +24,7 @@ def load(path):
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(path, capsys):
     result = load(path).main(SMALL[path.stem])

@@ -19,6 +19,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_snippet_that_trains_several_arms(monkeypatch, capsys):
     def small(arms):
         return train([replace(arm, agents=2, steps=512, random_steps=64, hidden=(8,)) for arm in arms])

@@ -89,6 +89,7 @@ def test_one_that_fails_is_told_to_whoever_asks_for_it(packages, name, complaint
         environments[name]
 
 
+@pytest.mark.slow
 def test_the_command_line_finds_them_and_survives_broken_ones(packages):
     path = os.pathsep.join(map(str, (packages, *sys.path)))
 

@@ -10,6 +10,7 @@ from augury.agents import ALGORITHMS, SAC, TD3, ActionScale, Hyperparameters, No
 from augury.agents.base import gaussian_exploration
 from augury.agents.networks import apply
 from augury.replay import Batch
+from tests.marks import slowly
 
 ROWS, DISCOUNT = 64, 0.9
 HYPER = Hyperparameters(*map(jnp.float32, (3e-3, DISCOUNT, 0.05, 0.1, 0.0, 0.2, 0.5)))
@@ -49,7 +50,7 @@ def batch(key, reward, following, terminated, truncated=False):
     )
 
 
-@pytest.fixture(params=ALGORITHMS)
+@pytest.fixture(params=["td3", "sac", *slowly("ddpg")])
 def algorithm(request):
     return ALGORITHMS[request.param](actions=1, hidden=(32, 32))
 

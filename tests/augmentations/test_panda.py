@@ -113,6 +113,7 @@ def test_proximal_goals_are_reached_with_probability_p_and_never_by_mistake(task
         np.testing.assert_allclose(np.linalg.norm(goals, axis=-1), 1, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name.startswith("panda/")])
 @each_full_task
 def test_only_goal_reward_and_termination_change(name, task):
@@ -154,6 +155,7 @@ def test_hindsight_with_what_the_step_achieved_succeeds(task):
     assert (result.reward == 0).all()
 
 
+@pytest.mark.slow
 @each_full_task
 def test_they_work_in_double_precision_for_the_verifier(task):
     observed = jax.tree.map(np.asarray, transitions(achieved_goals(task, 2_000)))

@@ -140,6 +140,7 @@ def test_evaluating_more_often_does_not_change_training():
         np.testing.assert_array_equal(often[name][:, rows], seldom[name])
 
 
+@pytest.mark.slow
 def test_results_tell_ratios_and_counts():
     arm = replace(TRANSLATE, ratio=4, update_ratio=0.5)
     evaluations = train([arm])[0].evaluations

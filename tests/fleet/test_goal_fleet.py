@@ -200,6 +200,7 @@ def member(tree, index):
     return jax.tree.map(lambda leaf: leaf[index : index + 1], tree)
 
 
+@pytest.mark.slow
 def test_observations_of_several_parts_are_stored_whole_and_with_their_true_ends():
     seen = stored(*trained(), resolved(REACHING).rounds)
     assert {name: part.shape for name, part in seen.observation.items()} == {

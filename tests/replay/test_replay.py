@@ -267,6 +267,7 @@ def test_coverage_is_the_share_of_occupied_cells():
     assert float(held.coverage) == pytest.approx(2 / 9**5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimensions", "groups", "bins"), [(2, 1, 256), (6, 1, 6), (8, 1, 4), (62, 32, 8)])
 def test_the_grid_fits_the_number_of_dimensions(dimensions, groups, bins):
     grid = Grid.over(([0.0] * dimensions, [1.0] * dimensions))
@@ -350,6 +351,7 @@ def last_of(code: np.ndarray) -> np.ndarray:
     return code + length - 1 - code % 1000 % length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writes", [2, 5, 6, 9, 20])  # 6 fill the rings
 def test_copies_that_look_ahead_are_of_finished_episodes_each_equally_often(writes):
     kind = hindsight_replay()
@@ -374,6 +376,7 @@ def test_copies_are_shown_this_step_or_a_later_one_of_the_episode_each_equally_l
         assert (abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()
 
 
+@pytest.mark.slow
 def test_a_copy_is_shown_the_same_goal_every_time_while_the_ring_turns():
     kind, seen = hindsight_replay(), {}
     for writes in range(2, 12):

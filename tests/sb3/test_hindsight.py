@@ -233,6 +233,7 @@ def test_hindsight_may_be_a_part_of_others():
     assert (copies.next_observation["desired_goal"] >= copies.next_observation["achieved_goal"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [sb3.DDPG, sbx.SAC])
 def test_algorithms_train_with_it_under_vecnormalize(kind):
     model = kind(

@@ -59,6 +59,7 @@ def trained(kind, environment, augmentation, **settings):
     return model.learn(120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["panda/translate-goal-proximal(0.5)", "panda/hindsight"])
 def test_sb3_trains_with_them(name, tmp_path):
     model = trained(sb3.TD3, Pushed(), make(name, "panda-push"))

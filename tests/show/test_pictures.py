@@ -89,6 +89,7 @@ def test_a_ring_is_around_the_goals_shadow(goal):
     assert scenes.RING < middle[1] < scenes.HEIGHT - scenes.RING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [{"MUJOCO_GL": "glfw"}, {"PYOPENGL_PLATFORM": "osmesa"}])
 def test_without_opengl_it_says_how_to_get_it(missing, tmp_path):
     """A window needs a display; and a library that is asked for something else is as good as none."""

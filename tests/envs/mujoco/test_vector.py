@@ -52,6 +52,7 @@ def test_it_is_gymnasium_step_for_step(pair):
         assert infos["x_velocity"][0] == pytest.approx(info["x_velocity"], abs=1e-10)
 
 
+@pytest.mark.slow
 def test_threads_of_rollout_reach_the_states_that_gymnasium_reaches(pair):
     """From the same state, solver started afresh. The forward velocity is that of the states themselves."""
     task, theirs = pair
