@@ -166,6 +166,7 @@ def test_td3_takes_the_smaller_value_and_smooths_the_target_action():
     )
 
 
+@pytest.mark.slow
 def test_sac_keeps_the_entropy_it_aims_at():
     algorithm = SAC(actions=1, hidden=(32, 32))
     learner = trained(

@@ -75,6 +75,7 @@ def test_translate_proximal_succeeds_with_probability_p(p):
     assert abs(rate - p) <= 4 * spread  # exactly p where p is 0 or 1
 
 
+@pytest.mark.slow
 def test_a_random_relabel_succeeds_with_the_probability_of_its_area():
     # π 0.05² / 4 = 0.00196, a little less at the edges; the paper prints 0.019, a misprint.
     count = 1_000_000

@@ -16,7 +16,6 @@ import pytest
 from augury.cli import main
 from augury.fleet import Arm, load_policies, resolved
 from augury.runs import checkpoints, results
-from tests.marks import slowly
 
 # Big enough that a run takes seconds, small enough that it compiles fast.
 RUN = shlex.split(
@@ -103,7 +102,8 @@ def test_a_run_leaves_its_record_and_its_evaluations(finished):
     assert names >= {"returns", "augmented_replay_ratio", "observed_reward_density", "coverage", "diverged"}
 
 
-@pytest.mark.parametrize("seed", [0, *slowly(1)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_run_killed_at_a_random_moment_and_resumed_ends_bit_for_bit_the_same(finished, tmp_path, seed):
     folder = tmp_path / "killed"
     path = killed_after_a_checkpoint(folder, moment=float(np.random.default_rng(seed).uniform(0, 0.5)))

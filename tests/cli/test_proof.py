@@ -84,6 +84,7 @@ def test_what_a_users_module_lacks_is_one_clear_line(sledges, arguments, message
     assert not list(Path().glob("*.png"))
 
 
+@pytest.mark.slow
 def test_the_humanoids_faults_are_found_and_mended(capsys):
     assert run("symmetry", "humanoid", "--json") == 0
     stock, corrected = json.loads(capsys.readouterr().out)

@@ -83,6 +83,7 @@ def run(folder: Path) -> str:
     return made.stderr
 
 
+@pytest.mark.slow
 def test_half_an_entry_is_replaced_and_then_used_again(tmp_path):
     assert "PERSISTENT COMPILATION CACHE MISS" in run(tmp_path)
     entries = list(tmp_path.rglob("*-cache"))

@@ -15,7 +15,6 @@ from augury.fleet import Arm, resolved, train, train_fleet
 from augury.fleet.building import fleets_of, program_of
 from augury.fleet.jax_trainer import JaxTrainer
 from augury.replay import Replay
-from tests.marks import slowly
 
 SMALL = Arm(
     agents=2,
@@ -52,7 +51,8 @@ def member(learners, index):
     return jax.tree.map(lambda leaf: leaf[index : index + 1], learners)
 
 
-@pytest.mark.parametrize("algorithm", slowly("td3", "ddpg", "sac"))
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["td3", "ddpg", "sac"])
 def test_an_agent_alone_is_the_same_agent_inside_a_fleet(algorithm):
     crowd = learned(replace(TRANSLATE, algorithm=algorithm, agents=5))
     for index in (0, 3, 4):
@@ -61,7 +61,8 @@ def test_an_agent_alone_is_the_same_agent_inside_a_fleet(algorithm):
     assert_different(member(crowd, 0), member(crowd, 1))
 
 
-@pytest.mark.parametrize("ratio", [1.25, *slowly(1, 3, 0.5)])
+@pytest.mark.slow
+@pytest.mark.parametrize("ratio", [1.25, 1, 3, 0.5])
 def test_stored_and_recomputed_augmentation_train_the_same_agents(ratio):
     lazy = replace(TRANSLATE, ratio=ratio)
     assert_same(learned(lazy), learned(replace(lazy, storage="eager")))
@@ -73,6 +74,7 @@ def test_no_augmented_transitions_is_no_augmentation(nothing):
     assert_different(learned(TRANSLATE), learned(SMALL))
 
 
+@pytest.mark.slow
 def test_arms_of_one_fleet_train_as_they_would_apart():
     arms = [
         TRANSLATE,
@@ -108,6 +110,7 @@ def test_arms_with_other_shapes_get_fleets_of_their_own():
     assert fleets_of([resolved(arm) for arm in arms]) == [[0, 4], [1, 3], [2]]
 
 
+@pytest.mark.slow
 def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike():
     arm = resolved(replace(TRANSLATE, hidden=(24,)))  # a program of its own: not traced before
     fleet = JaxTrainer([arm])
@@ -132,6 +135,7 @@ def test_a_restored_fleet_goes_on_with_the_program_that_is_compiled(arm, caplog)
     assert "Compiling" not in caplog.text
 
 
+@pytest.mark.slow
 def test_evaluating_more_often_does_not_change_training():
     often = train_fleet([resolved(replace(TRANSLATE, evaluate_every=64))])[0].evaluations
     seldom = train_fleet([resolved(replace(TRANSLATE, evaluate_every=512))])[0].evaluations

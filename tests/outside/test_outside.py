@@ -20,7 +20,6 @@ from augury.cli import main
 from augury.errors import UserError
 from augury.fleet import load_policies, resolved
 from augury.runs import checkpoints, results
-from tests.marks import slowly
 
 HERE = Path(__file__).parent
 SMALL = ["--agents", "2", "--evaluation-episodes", "4", "--evaluate-every", "60"]
@@ -87,7 +86,8 @@ def test_runs_are_reported(trained, capsys):
     assert (trained / "report.html").exists()
 
 
-@pytest.mark.parametrize("environment", ["point_mass:PointMass", *slowly("cart:cart")])
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", ["point_mass:PointMass", "cart:cart"])
 def test_a_study_trains_them(tmp_path, environment, capsys):
     study = tmp_path / "mine.toml"
     study.write_text(

@@ -181,6 +181,7 @@ def test_a_fractional_ratio_augments_each_transition_with_its_probability(ratio)
     assert (abs(counts - mean) < 6 * np.sqrt(mean)).all()
 
 
+@pytest.mark.slow
 def test_a_fractional_ratio_forgets_what_the_ring_overwrote():
     kind = replay(environments=2, capacity=32, fractional=True, update_ratio=4.0)
     for writes in (3, 4, 5, 11, 23):

@@ -111,9 +111,9 @@ def check_rows(env, batch):
 ALGORITHMS = [
     pytest.param(kind, id=f"{kind.__module__.split('.')[0]}-{kind.__name__}", marks=marks)
     for kinds, marks in (
-        ((sb3.TD3, sb3.DQN, sbx.SAC), ()),
+        ((sb3.TD3, sb3.DQN), ()),
         ((sb3.DDPG, sb3.SAC, sb3_contrib.TQC, sb3_contrib.QRDQN), pytest.mark.slow),
-        ((sbx.TD3, sbx.TQC, sbx.CrossQ, sbx.DQN), pytest.mark.slow),
+        ((sbx.SAC, sbx.TD3, sbx.TQC, sbx.CrossQ, sbx.DQN), pytest.mark.slow),
     )
     for kind in kinds
 ]

@@ -156,6 +156,7 @@ def test_an_infinite_ratio_has_an_augmented_replay_ratio_of_zero(tmp_path):
     assert [line["augmented_replay_ratio"] for line in lines] == [0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1.5, np.inf])
 def test_looking_does_not_change_a_run(tmp_path, ratio):
     runs, looks = zip(

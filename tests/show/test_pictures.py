@@ -63,7 +63,8 @@ def test_poses_are_drawn(name, tmp_path):
 
 
 @pytest.mark.skipif(not has_gl(), reason="no OpenGL on this machine")
-@pytest.mark.parametrize("environment", ["panda-slide", *slowly("panda-flip-quadrant")])
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", ["panda-slide", "panda-flip-quadrant"])
 def test_scenes_are_drawn(environment, tmp_path):
     path = tmp_path / "scenes.png"
     draw_augmentation("panda/hindsight", path, environment)
