@@ -68,7 +68,9 @@ def test_stored_and_recomputed_augmentation_train_the_same_agents(ratio):
     assert_same(learned(lazy), learned(replace(lazy, storage="eager")))
 
 
-@pytest.mark.parametrize("nothing", [{"ratio": 0}, {"update_ratio": 0}, {"ratio": 4, "update_ratio": 0}])
+@pytest.mark.parametrize(
+    "nothing", slowly({"ratio": 0}, {"update_ratio": 0}, {"ratio": 4, "update_ratio": 0})
+)
 def test_no_augmented_transitions_is_no_augmentation(nothing):
     assert_same(learned(replace(TRANSLATE, **nothing)), learned(SMALL))
     assert_different(learned(TRANSLATE), learned(SMALL))
@@ -123,7 +125,7 @@ def test_however_the_rounds_are_split_the_program_is_traced_once_and_ends_alike(
     assert fleet.compiled.traces == 1
 
 
-@pytest.mark.parametrize("arm", [TRANSLATE, replace(TRANSLATE, storage="eager")])
+@pytest.mark.parametrize("arm", [TRANSLATE, *slowly(replace(TRANSLATE, storage="eager"))])
 def test_a_restored_fleet_goes_on_with_the_program_that_is_compiled(arm, caplog):
     fleet = JaxTrainer([resolved(arm)])
     agents = fleet.advance(fleet.init(), 0, 2)

@@ -282,6 +282,7 @@ def test_no_random_action_is_taken_twice():
     assert np.abs(seen.action).max() > 0.95
 
 
+@pytest.mark.slow
 def test_extras_reach_the_augmentation_and_only_those_it_needs():
     seen = stored(PAGED)
     assert seen.extras.keys() == {"x_velocity"}

@@ -144,6 +144,7 @@ def test_every_copy_is_the_same_each_time_and_differs_from_the_others(ratio):
     assert len(set.union(*stamps.values())) == 64 * ratio
 
 
+@pytest.mark.slow
 def test_a_copy_stays_the_same_while_the_ring_turns():
     kind = replay(environments=1, update_ratio=1.0)
     seen: dict[int, float] = {}

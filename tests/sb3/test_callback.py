@@ -151,6 +151,7 @@ def test_without_augmentation_only_the_observed_half_has_figures(tmp_path, argum
     assert "augmented_replay_ratio" not in lines[-1]
 
 
+@pytest.mark.slow
 def test_an_infinite_ratio_has_an_augmented_replay_ratio_of_zero(tmp_path):
     _, lines = logged(tmp_path, AugmentationCallback(every=200), augmentation="goal2d/rotate", ratio=np.inf)
     assert [line["augmented_replay_ratio"] for line in lines] == [0, 0, 0]

@@ -168,7 +168,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", [*list(WRONG)[:2], *slowly(*list(WRONG)[2:])])
 def test_what_is_wrong_is_caught_and_its_cause_named(name):
     augmentation, environment, cause, dimensions = WRONG[name]
     report = verify(augmentation, environment, samples=SAMPLES)
