@@ -15,6 +15,7 @@ from augury.fleet import Arm, resolved, train, train_fleet
 from augury.fleet.building import fleets_of, program_of
 from augury.fleet.jax_trainer import JaxTrainer
 from augury.replay import Replay
+from tests.marks import slowly
 
 SMALL = Arm(
     agents=2,
@@ -68,9 +69,8 @@ def test_stored_and_recomputed_augmentation_train_the_same_agents(ratio):
     assert_same(learned(lazy), learned(replace(lazy, storage="eager")))
 
 
-@pytest.mark.parametrize(
-    "nothing", slowly({"ratio": 0}, {"update_ratio": 0}, {"ratio": 4, "update_ratio": 0})
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("nothing", [{"ratio": 0}, {"update_ratio": 0}, {"ratio": 4, "update_ratio": 0}])
 def test_no_augmented_transitions_is_no_augmentation(nothing):
     assert_same(learned(replace(TRANSLATE, **nothing)), learned(SMALL))
     assert_different(learned(TRANSLATE), learned(SMALL))
