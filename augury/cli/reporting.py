@@ -59,14 +59,20 @@ class Report:
                 for record, _ in reports
                 for (task, arm), why in record.failed.items()
             ]
-            said = {"arms": arms, "claims": judged, "failed": failed}
+            missing = [
+                {"study": record.name, "task": task, "arm": arm}
+                for record, _ in reports
+                for task, arm in record.missing
+            ]
+            said = {"arms": arms, "claims": judged, "failed": failed, "missing": missing}
             print(json.dumps(said, indent=2, ensure_ascii=False))
             return
         for record, _ in reports:
-            for task in record.tasks:
+            for task in dict.fromkeys(one.task for one in record.finished):
                 console.print(Text(f"{record.title}: {task}", "bold"))
                 print_table([one.result for one in record.on(task)], [one.name for one in record.on(task)])
             print_verdicts(record)
+            print_missing(record)
             for (task, arm), why in record.failed.items():
                 say(f"{record.name}, {task}: {arm} failed: {why}", code=0)
         print(f"report in {page}")
@@ -93,6 +99,14 @@ def print_verdicts(record: Record) -> None:
             Text(one.verdict, _COLOURS[one.verdict]), Text(one.claim.says), Text(one.task), Text(one.text)
         )
     console.print(table)
+
+
+def print_missing(record: Record) -> None:
+    """The arms that have not been run, in a line for each task; those that failed are told of elsewhere."""
+    waiting = [key for key in record.missing if key not in record.failed]
+    for task in dict.fromkeys(task for task, _ in waiting):
+        names = " · ".join(name for one, name in waiting if one == task)
+        console.print(f"not run yet on {task}: {names}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _record_of(folder: Path, studies: Sequence[Path]) -> Record:

@@ -38,7 +38,7 @@ def run(asked: Run, studies: Sequence[tuple[Path, Study | ChanceStudy]], spare: 
     jax.config.update("jax_platforms", "cpu")  # accelerators are for the processes that train
     size = Size(asked.quick, asked.agents, asked.steps, asked.seed)
     planned = [
-        plan(file, asked.out, size, command=asked.command(file))
+        plan(file, asked.out, size, command=asked.command(file), only=asked.only)
         for file, study in studies
         if isinstance(study, Study)
     ]
@@ -66,15 +66,16 @@ def _train(asked: Run, planned: Sequence[Planned], spare: Worker | None) -> bool
         fleets, remarks = begin(one)
         for line in remarks:
             say(line, code=0)
-        kept = len(one.arms) - sum(len(job.arms) for job in fleets)
-        counts = f"{len(one.arms)} arms, {kept} finished, {len(fleets)} fleets to train"
+        kept = len(one.chosen) - sum(len(job.arms) for job in fleets)
+        part = f"{len(one.chosen)} of " if len(one.chosen) < len(one.arms) else ""
+        counts = f"{part}{len(one.arms)} arms, {kept} finished, {len(fleets)} fleets to train"
         console.print(f"[bold]{escape(one.study.title)}[/bold]: {counts}", highlight=False)
         jobs += fleets
     if not jobs:
         return True
     try:
         with _executor(asked, spare) as executor:
-            view = View([(one.store, one.arms) for one in planned], jobs, console, executor.at_once)
+            view = View([(one.store, one.chosen) for one in planned], jobs, console, executor.at_once)
             with view:
                 return run_fleets(jobs, executor, view.show)
     except KeyboardInterrupt:
@@ -91,11 +92,12 @@ def _executor(asked: Run, spare: Worker | None) -> Iterator[Executor]:
 
 
 def _report(out: Path, planned: Sequence[Planned]) -> None:
-    from augury.cli.reporting import print_verdicts, write_report  # slow, and only now needed
+    from augury.cli.reporting import print_missing, print_verdicts, write_report  # slow, and only now needed
 
     reports = [(one.store.record(), one.store.folder) for one in planned]
     for record, _ in reports:
         print_verdicts(record)
+        print_missing(record)
     folder = out if len(reports) > 1 else reports[0][1]
     print(f"report in {write_report(reports, folder)}")
 

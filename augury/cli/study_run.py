@@ -23,7 +23,12 @@ class Run:
     Each study has a folder of its own below --out, named after its file. A study that was stopped or
     killed continues when the same command is given again.
 
+    With --only, a part of a study is trained. The rest can be run later, into the same folder; until then
+    the report says what is missing.
+
     Example: augury study run studies/paper/figure-11.toml --quick
+
+    Example: augury study run studies/paper/figure-6.toml --only "m = 16" --only panda-push
     """
 
     files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE…")]
@@ -38,6 +43,8 @@ class Run:
     """Steps of each agent, instead of the file's."""
     seed: int | None = None
     """Seed of each arm's first agent, instead of 0."""
+    only: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="TEXT")] = ()
+    """An arm, a task, or "task: arm" to train. Arms and tasks together: these arms on these tasks."""
     on: Literal["here", "ray"] = "here"
     """Train on this machine, or on the Ray cluster that RAY_ADDRESS names."""
     jobs: int | None = None
@@ -61,6 +68,8 @@ class Run:
         if len({file.stem for file in self.files}) < len(self.files):
             raise UserError("two of these studies have the same name, and would share a folder")
         studies = [(file, read(file)) for file in self.files]
+        if self.only and (without := [file for file, study in studies if not isinstance(study, Study)]):
+            raise UserError(f"{without[0]} holds probabilities: it has no arms for --only")
         here = self.on == "here" and any(isinstance(study, Study) for _, study in studies)
         with spare_worker(self.jobs or 1) if here else nullcontext() as spare:
             from augury.cli import running  # slow: meanwhile the worker imports as much
@@ -68,7 +77,7 @@ class Run:
             running.run(self, studies, spare)
 
     def command(self, file: Path) -> str:
-        """What reproduces a study of this size."""
+        """What reproduces a study of this size: all of it, whichever part is run."""
         numbers = {"--agents": self.agents, "--steps": self.steps, "--seed": self.seed}
         words = ["augury", "study", "run", str(file)]
         for name, value in numbers.items():

@@ -13,6 +13,7 @@ from augury.errors import UserError
 from augury.runs.files import claimed
 from augury.study.arms import Size, StudyArm, arms_of
 from augury.study.local import Local
+from augury.study.parts import part_of
 from augury.study.record import Record
 from augury.study.rows import slug
 from augury.study.runner import Event, Executor, Job, jobs_of, run
@@ -29,6 +30,7 @@ def run_study(
     agents: int | None = None,
     steps: int | None = None,
     seed: int | None = None,
+    only: Sequence[str] | str = (),
     on: Executor | None = None,
     watch: Callable[[Event], None] | None = None,
 ) -> Record:
@@ -43,11 +45,14 @@ def run_study(
     `seed` (of each arm's first agent) change its size, `on` says where fleets train (`Local(at_once=2)`, for
     example, or `Cluster()`), and `watch` is called with every `Event`.
 
+    `only` names a part to train: arms, tasks, or both (then these arms on these tasks), or one arm on one
+    task as "task: arm". The record is that of the whole study; its `missing` tells what has no result yet.
+
     Arms that cannot be trained are in the record's `failed`; the others are trained all the same. Fleets
     train in processes of their own, which want the accelerators for themselves: where there are some, call
     `jax.config.update("jax_platforms", "cpu")` first, as the command line does.
     """
-    planned = plan(study, Path(out), Size(quick, agents, steps, seed), name)
+    planned = plan(study, Path(out), Size(quick, agents, steps, seed), name, only=only)
     with ExitStack() as held:
         held.enter_context(claimed(planned.store.folder))
         fleets, remarks = begin(planned)
@@ -69,6 +74,8 @@ class Planned:
     name: str
     store: Store
     arms: Sequence[StudyArm]
+    chosen: Sequence[StudyArm]
+    """Arms to run now: all, or a part."""
     source: bytes | None
     """The file's content, where there is one."""
     command: str
@@ -76,7 +83,12 @@ class Planned:
 
 
 def plan(
-    study: Study | Path | str, out: Path, size: Size, name: str | None = None, command: str = ""
+    study: Study | Path | str,
+    out: Path,
+    size: Size,
+    name: str | None = None,
+    command: str = "",
+    only: Sequence[str] | str = (),
 ) -> Planned:
     """Read and check a study; nothing is written."""
     if isinstance(study, Study):
@@ -90,15 +102,17 @@ def plan(
         if not isinstance(found, Study):
             raise UserError(f"{path} holds probabilities, not arms: run it with augury study run {path}")
         asked, source = found, path.read_bytes()
-    return Planned(asked, name, Store(out / name), arms_of(asked, where, size), source, command)
+    arms = arms_of(asked, where, size)
+    return Planned(asked, name, Store(out / name), arms, part_of(arms, only, where), source, command)
 
 
 def begin(planned: Planned) -> tuple[list[Job], list[str]]:
     """Record the study in its folder; return the fleets to train, and remarks for the user."""
-    store = planned.store
-    remarks = store.begin(planned.study, planned.name, planned.source, planned.arms, planned.command)
-    fleets = jobs_of(store, planned.arms)
-    return fleets, remarks + store.others_begun([fleet.folder for fleet in fleets])
+    store, chosen = planned.store, planned.chosen
+    remarks = store.begin(planned.study, planned.name, planned.source, planned.arms, planned.command, chosen)
+    fleets = jobs_of(store, chosen)
+    later = jobs_of(store, [one for one in planned.arms if one not in chosen])
+    return fleets, remarks + store.others_begun([fleet.folder for fleet in (*fleets, *later)])
 
 
 def _ignore(_: Any) -> None:

@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 from augury.envs import make
 from augury.errors import UserError
 from augury.fleet.building import fleets_of
+from augury.runs import checkpoints
 from augury.runs.interrupts import deferred_interrupt
 from augury.study.arms import StudyArm
 from augury.study.store import FLEETS, Store
-from augury.study.worker import write_job
+from augury.study.worker import JOB, write_job
 
 MOST_AGENTS = 64
 """In a fleet of several arms whose environments run on the host: memory does not suffice for any number."""
@@ -88,15 +89,13 @@ class Executor(Protocol):
 
 
 def jobs_of(store: Store, arms: Sequence[StudyArm]) -> list[Job]:
-    """The fleets of the arms that are not finished."""
+    """The fleets of the arms that are not finished; one that was begun keeps its arms."""
     waiting = [one for one in arms if not store.is_finished(one)]
-    jobs = []
-    for places in fleets_of([one.arm for one in waiting]):
-        for part in _parts([waiting[place] for place in places]):
-            asked = json.dumps([(one.task, one.arm.described()) for one in part], sort_keys=True)
-            name = hashlib.sha256(asked.encode()).hexdigest()[:12]
-            jobs.append(Job(store, tuple(part), store.folder / FLEETS / name))
-    return jobs
+    jobs = _begun(store, waiting)
+    left = [one for one in waiting if not any(one in job.arms for job in jobs)]
+    for places in fleets_of([one.arm for one in left]):
+        jobs += [_job(store, part) for part in _parts([left[place] for place in places])]
+    return sorted(jobs, key=lambda job: waiting.index(job.arms[0]))
 
 
 def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None]) -> bool:
@@ -140,6 +139,29 @@ def run(jobs: Sequence[Job], executor: Executor, watch: Callable[[Event], None])
             executor.stop()
             raise
     return all(outcome == "finished" for outcome in outcomes)
+
+
+def _job(store: Store, arms: Sequence[StudyArm]) -> Job:
+    """A fleet; its folder is called after its arms and their settings."""
+    asked = json.dumps([(one.task, one.arm.described()) for one in arms], sort_keys=True)
+    name = hashlib.sha256(asked.encode()).hexdigest()[:12]
+    return Job(store, tuple(arms), store.folder / FLEETS / name)
+
+
+def _begun(store: Store, waiting: Sequence[StudyArm]) -> list[Job]:
+    """Fleets with a checkpoint whose arms are all waiting; of two that share an arm, the larger."""
+    by_key = {(one.task, one.name): one for one in waiting}
+    found = []
+    for path, told in store.of_fleets(JOB):
+        arms = [by_key[task, name] for task, name in told["names"] if (task, name) in by_key]
+        job = _job(store, arms)
+        if job.folder == path.parent and (path.parent / checkpoints.NAME).exists():
+            found.append(job)
+    kept: list[Job] = []
+    for job in sorted(found, key=lambda job: -len(job.arms)):
+        if not any(one in other.arms for one in job.arms for other in kept):
+            kept.append(job)
+    return kept
 
 
 def _train(job: Job, executor: Executor, tell: Callable[[dict[str, Any]], None]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
@@ -86,18 +86,28 @@ class Store:
     folder: Path
 
     def begin(
-        self, study: Study, name: str, source: bytes | None, arms: Sequence[StudyArm], command: str
+        self,
+        study: Study,
+        name: str,
+        source: bytes | None,
+        arms: Sequence[StudyArm],
+        command: str,
+        chosen: Sequence[StudyArm] | None = None,
     ) -> list[str]:
         """Record the study, and finish what an earlier runner left half done; returns remarks for the user.
 
-        An arm that was run with other settings is refused, and its results are not touched.
+        An arm that was run with other settings is refused, and its results are not touched. If only the
+        `chosen` arms are to be run, the failures and damaged results of the others stay.
         """
+        chosen = arms if chosen is None else chosen
         try:
             for fleet in sorted((self.folder / FLEETS).glob(f"*/{FINISHED}")):
                 self.publish(fleet.parent)
-            said = [*self._set_aside(arms), *self._changes(arms)]
-            for failure in (self.folder / FLEETS).glob(f"*/{FAILURE}"):
-                failure.unlink()  # it is tried again
+            said = [*self._set_aside(arms, chosen), *self._changes(arms)]
+            trying = {(one.task, one.name) for one in chosen}
+            for failure, told in self.of_fleets(FAILURE):
+                if any((task, arm) in trying for task, arm in told["arms"]):
+                    failure.unlink()
         except OSError as error:
             raise UserError(f"cannot use {error.filename or self.folder}: {error.strerror}") from error
         self._write(study, name, source, arms, command)
@@ -148,7 +158,7 @@ class Store:
     def record(self) -> Record:
         """The study's results so far."""
         about = self._read()
-        finished, failed = [], self._of_fleets(FAILURE, itemgetter("why"))
+        finished, failed = [], self._by_arm(FAILURE, itemgetter("why"))
         for row in about.rows:
             place = self.folder / ARMS / row.folder
             if not (place / results.EVALUATIONS).exists():
@@ -175,18 +185,25 @@ class Store:
 
     def progress(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Where the arms of unfinished fleets stand, by task and name."""
-        return self._of_fleets(PROGRESS, lambda standing: standing)
+        return self._by_arm(PROGRESS, lambda standing: standing)
 
-    def _of_fleets(self, file: str, value: Callable[[Any], Any]) -> dict[tuple[str, str], Any]:
+    def of_fleets(self, file: str) -> Iterator[tuple[Path, Any]]:
+        """Files with that name in the folders of unfinished fleets, with their content; not damaged ones."""
+        for path in sorted((self.folder / FLEETS).glob(f"*/{file}")):
+            try:
+                told = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            yield path, told
+
+    def _by_arm(self, file: str, value: Callable[[Any], Any]) -> dict[tuple[str, str], Any]:
         """The content of files with that name in the folders of unfinished fleets, by task and arm."""
         found: dict[tuple[str, str], Any] = {}
-        for path in sorted((self.folder / FLEETS).glob(f"*/{file}")):
-            with suppress(OSError, ValueError):
-                told = json.loads(path.read_text(encoding="utf-8"))
-                found |= {(task, name): value(told) for task, name in told["arms"]}
+        for _, told in self.of_fleets(file):
+            found |= {(task, name): value(told) for task, name in told["arms"]}
         return found
 
-    def _set_aside(self, arms: Sequence[StudyArm]) -> list[str]:
+    def _set_aside(self, arms: Sequence[StudyArm], chosen: Sequence[StudyArm]) -> list[str]:
         """Move damaged results out of the way; refuse results of other settings, which are not touched."""
         said = []
         for one in arms:
@@ -194,7 +211,8 @@ class Store:
                 try:
                     found = _whole(place)
                 except UserError as error:
-                    said.append(f"{error}: it was moved to {_aside(place).name}, and is run again")
+                    if one in chosen:
+                        said.append(f"{error}: it was moved to {_aside(place).name}, and is run again")
                     continue
                 try:
                     checkpoints.refuse_other_run(place, [found.asked], [one.arm.described()])

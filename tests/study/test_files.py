@@ -403,6 +403,8 @@ def test_a_size_that_cannot_be_is_refused(size, said, tmp_path):
             "good.toml --steps 99",
             "good.toml: in [[arms]] 1 ('translate' on goal2d), random_steps 10000 leave",
         ),
+        ("good.toml --only translat", "good.toml: unknown arm or task 'translat': did you mean 'translate'?"),
+        ("chances.toml --only goal2d", "chances.toml holds probabilities: it has no arms for --only"),
         ("good.toml --jobs 0", "jobs must be at least 1, not 0"),
         ("good.toml below/good.toml", "two of these studies have the same name, and would share a folder"),
         ("", "augury study run needs a FILE"),
