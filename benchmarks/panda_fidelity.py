@@ -32,7 +32,8 @@ from augury.envs.panda.reference.panda_gym import REFERENCES, PandaGym
 from augury.envs.panda.reference.simulation import NEUTRAL, STATE_SIZE, Simulation, row_type, start_state
 from augury.envs.panda.robot import LINKS
 from augury.envs.panda.settings import HORIZON, action_size, table
-from augury.envs.panda.tasks import JOINTS, PANDA_TASKS, REACH, PandaTask
+from augury.envs.panda.observations import JOINTS, REACH
+from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
 
 FINGERS = len(NEUTRAL) - JOINTS
 HAND_LINK = 11

@@ -39,7 +39,7 @@ from augury.transition import Array, Key, Observation, Transition
 Measure = Literal["success", "returns"]
 Bounds = Any  # an array of float32, or a dict of them: as an observation is
 State = Any  # whatever pytree the environment carries from step to step
-RunsIn = Literal["program", "host"]
+RunsIn = Literal["program", "device", "host"]
 
 
 class Panel(NamedTuple):
@@ -60,7 +60,8 @@ class Environment(Protocol):
     """What is true of every environment."""
 
     runs_in: ClassVar[RunsIn]
-    """Where its steps happen: inside the compiled program, or on the host."""
+    """Where its steps happen: inside the compiled program; inside it, but on a simulator that the agents of
+    all arms share, since it is fast only with thousands of worlds ("device"); or on the host."""
 
     @property
     def name(self) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 from augury.envs.base import Environment
 from augury.errors import UserError
 
-_BASES = {"program": "JaxEnvironment", "host": "HostEnvironment"}
+_BASES = {"program": "JaxEnvironment", "device": "JaxEnvironment", "host": "HostEnvironment"}
 _ALWAYS = ("name", "horizon", "observation_low", "observation_high", "action_low", "action_high")
 _DEFAULTED = ("measure", "training", "extras", "succeeded")
-_OWN = {"program": ("reset", "observe", "step"), "host": ("vector",)}
+_IN_JAX = ("reset", "observe", "step")
+_OWN = {"program": _IN_JAX, "device": _IN_JAX, "host": ("vector",)}
 _ENGINE = ("reset", "step", "state", "load_state", "close", "num_envs")
 
 

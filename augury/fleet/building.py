@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -43,7 +43,8 @@ def program_of(arm: Arm) -> JaxProgram | HostProgram:
     augmented = function is not None
     needs = needs_of(function) if function is not None else ()
     extras = tuple(name for name in needs if name not in LATER_GOALS)
-    kinds: dict[str, Any] = {"program": JaxProgram, "host": partial(HostProgram, extras=extras)}
+    with_host = partial(HostProgram, extras=extras)
+    kinds: dict[str, Any] = {"program": JaxProgram, "device": JaxProgram, "host": with_host}
     program: JaxProgram | HostProgram = kinds[environment.runs_in](
         environment=environment,
         evaluation_environment=envs.make(arm.evaluation_environment or arm.environment),
@@ -89,12 +90,34 @@ def settings_of(arm: Arm) -> Settings:
 
 
 def fleets_of(arms: Sequence[Arm]) -> list[list[int]]:
-    """Group the arms (by their position) that can train together: same program, same schedule."""
+    """Group the arms (by their position) that can train together.
+
+    They have one schedule and one program; or one simulation, where that is shared by several programs.
+    """
+
+    def together(arm: Arm) -> Any:
+        program = program_of(arm)
+        if program.environment.runs_in == "device":
+            return program.environment, program.evaluation_environment, program.collect
+        return _compiled(arm)
+
+    return _grouped(arms, lambda arm: (together(arm), arm.rounds, tuple(arm.evaluation_rounds)))
+
+
+def by_program(arms: Sequence[Arm]) -> list[list[int]]:
+    """Group the arms (by their position) that share a program."""
+    return _grouped(arms, _compiled)
+
+
+def _compiled(arm: Arm) -> Any:
+    """What is the same for arms that share a program."""
+    return _shared(program_of(arm)), jax.tree.structure(augmentation_of(arm))
+
+
+def _grouped(arms: Sequence[Arm], by: Callable[[Arm], Any]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for position, arm in enumerate(arms):
-        structure = jax.tree.structure(augmentation_of(arm))
-        signature = (_shared(program_of(arm)), structure, arm.rounds, tuple(arm.evaluation_rounds))
-        groups.setdefault(signature, []).append(position)
+        groups.setdefault(by(arm), []).append(position)
     return list(groups.values())
 
 

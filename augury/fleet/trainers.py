@@ -12,13 +12,17 @@ from augury.fleet.building import program_of
 from augury.fleet.halves import Halves
 from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.jax_trainer import JaxTrainer
+from augury.fleet.shared_trainer import SharedTrainer
 from augury.fleet.trainer import Trainer
 
 
 def trainer_for(arms: Sequence[Arm], parts: int | None = None) -> Trainer[Any]:
-    """The trainer of arms that share a program; by default in as many parts as are fastest here."""
-    if program_of(arms[0]).environment.runs_in == "program":
+    """The trainer of arms that train together; by default in as many parts as are fastest here."""
+    place = program_of(arms[0]).environment.runs_in
+    if place == "program":
         return JaxTrainer(arms)
+    if place == "device":
+        return SharedTrainer(arms)
     return Halves(arms) if (parts or _fastest(arms)) == 2 else HostTrainer(arms)
 
 

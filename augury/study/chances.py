@@ -87,7 +87,7 @@ def _sampler(environment: Any) -> Callable[[Key], Transition]:
     if hasattr(environment, "sample_transition"):
         sample: Callable[[Key], Transition] = environment.sample_transition
         return sample
-    if environment.runs_in != "program":
+    if environment.runs_in == "host":
         raise UserError(
             f"{environment.name} has no transitions to relabel: give it a method sample_transition(key) that "
             "returns one, in JAX"

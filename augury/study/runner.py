@@ -187,7 +187,7 @@ def _why(error: Exception) -> str:
 
 def _parts(arms: list[StudyArm]) -> list[list[StudyArm]]:
     """Arms that could share a fleet, in fleets that are not too large."""
-    if make(arms[0].arm.environment).runs_in == "program":
+    if make(arms[0].arm.environment).runs_in != "host":
         return [arms]
     parts: list[list[StudyArm]] = [[]]
     for one in arms:

@@ -30,7 +30,7 @@ def simulator_of(environment: Any) -> Simulator:
     found = _restorable(environment)
     if isinstance(found, gymnasium.Env):
         return GymSimulator(found)
-    if found.runs_in == "program":
+    if found.runs_in != "host":
         return JaxSimulator(found)
     is_task = all(hasattr(found, name) for name in SIMULATED)
     return TaskSimulator(found) if is_task else EngineSimulator(found)
@@ -41,7 +41,7 @@ def source_of(environment: Any) -> Source:
     found = _restorable(environment)
     if isinstance(found, gymnasium.Env):
         return GymSource(found)
-    return JaxSource(found) if found.runs_in == "program" else HostSource(found)
+    return HostSource(found) if found.runs_in == "host" else JaxSource(found)
 
 
 def _restorable(environment: Any) -> Any:

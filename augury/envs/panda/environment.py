@@ -15,7 +15,7 @@ from gymnasium.spaces import Box, Dict
 
 from augury.envs.base import Measure, RunsIn
 from augury.envs.panda import settings
-from augury.envs.panda.goals import GOAL_TASKS, GoalTask, PositionTask, RotationTask
+from augury.envs.panda.goals import GOAL_TASKS, GoalTask, PositionTask
 from augury.envs.panda.settings import Bounds
 from augury.transition import Array, Key, Transition
 
@@ -99,13 +99,3 @@ class PandaEnvironment:
     @cached_property
     def _bounds(self) -> tuple[Bounds, Bounds]:
         return settings.bounds(self.goals)
-
-    @property
-    def _rotates(self) -> bool:
-        """Whether goals are orientations."""
-        return isinstance(self.goals, RotationTask)
-
-    @property
-    def _grips(self) -> bool:
-        """Whether the fingers move."""
-        return settings.task_name(self.goals) in settings.WITH_GRIPPER

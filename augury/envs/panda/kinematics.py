@@ -51,6 +51,17 @@ def joint_targets(angles: Rows, positions: Rows) -> tuple[Rows, Rows]:
     return targets[:rows], torques[:rows]
 
 
+def reaching(angles: Array, position: Array) -> tuple[Array, Array]:
+    """The same for one arm, in JAX: from (7,) and (3,) to targets and torques, (7,) each."""
+    angles, position = angles[:, None], position[:, None]
+    return _solve(angles, position)[:, 0], _carrying_torques(angles)[:, 0]
+
+
+def hand_motion(angles: Array, velocities: Array) -> tuple[Array, Array]:
+    """Position and velocity of one arm's hand, in JAX, from its joints' angles and velocities, (7,) each."""
+    return jax.jvp(lambda angles: _forward(angles)[0], (angles,), (velocities,))
+
+
 def hand_position(angles: Rows) -> Rows:
     """The hand's position at these joint angles: (rows, 7) to (rows, 3)."""
     position, *_ = _forward(jnp.asarray(angles).T)

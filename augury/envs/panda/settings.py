@@ -15,8 +15,7 @@ import numpy.typing as npt
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask, RotationTask
 
 HORIZON = 50
-WITH_GRIPPER = ("pick-and-place", "flip")
-"""Tasks whose actions have a fourth number, which opens the fingers. In the others they stay closed."""
+_WITH_GRIPPER = ("pick-and-place", "flip")
 
 Bounds = dict[str, npt.NDArray[np.float32]]
 
@@ -55,16 +54,21 @@ def task_name(goals: GoalTask) -> str:
     return goals.name.removesuffix("-quadrant")
 
 
+def grips(goals: GoalTask) -> bool:
+    """Whether actions have a fourth number, which opens the fingers. Elsewhere they stay closed."""
+    return task_name(goals) in _WITH_GRIPPER
+
+
 def table(goals: GoalTask) -> tuple[Component, ...]:
     """What each number of `observation` is, in panda-gym's order."""
-    fingers = _FINGERS if task_name(goals) in WITH_GRIPPER else ()
+    fingers = _FINGERS if grips(goals) else ()
     orientation = _QUATERNION if isinstance(goals, RotationTask) else _ANGLES
     return (*_HAND, *fingers, *_position("object"), *orientation, *_MOTION)
 
 
 def action_size(goals: GoalTask) -> int:
     """Numbers in an action: the hand's displacement, and the fingers' where they move."""
-    return 4 if task_name(goals) in WITH_GRIPPER else 3
+    return 4 if grips(goals) else 3
 
 
 def bounds(goals: GoalTask) -> tuple[Bounds, Bounds]:

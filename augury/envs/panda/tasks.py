@@ -36,19 +36,14 @@ from augury.envs.mujoco.vector import Moment, Outcome, Start, VectorEnvironment
 from augury.envs.panda import robot, scenes, settings
 from augury.envs.panda.contacts import ObjectShape
 from augury.envs.panda.environment import PandaEnvironment
-from augury.envs.panda.goals import GOAL_TASKS, START_DRAWS
+from augury.envs.panda.goals import GOAL_TASKS, START_DRAWS, RotationTask
 from augury.envs.panda.kinematics import joint_targets
 from augury.envs.panda.model import build
+from augury.envs.panda.observations import JOINTS, Snapshot, asked, both_goals, observed
 from augury.envs.panda.robot import COARSE, FINE, Pace
-from augury.envs.panda.rotations import euler_angles, rotated, unique_sign
 from augury.errors import UserError
 from augury.transition import Transition
 
-REACH = 0.05
-"""Metres that a unit of action moves the hand."""
-GRIP = 0.2
-"""Metres that a unit of action opens the fingers."""
-JOINTS = len(robot.LINKS)
 _ORIENTATIONS_DRAWN_AT = (0.0, 0.0, 0.06)
 """Position at which pictures show a desired orientation, as in panda-gym."""
 
@@ -88,32 +83,18 @@ class PandaTask(PandaEnvironment):
         return Start(qpos, np.zeros(self.model.nv), goal)
 
     def observe(self, moment: Moment) -> Observation:
-        orientation = _object_orientation(moment)
-        parts = [
-            _hand_position(moment),
-            _hand_velocity(moment),
-            _fingers_width(moment) if self._grips else moment.qpos[:, :0],
-            _object_position(moment),
-            orientation if self._rotates else euler_angles(orientation),
-            moment.qvel[:, -6:-3],
-            rotated(orientation, moment.qvel[:, -3:]),
-        ]
-        return {"observation": np.concatenate(parts, 1).astype(np.float32), **self._goals(moment)}
+        return observed(self.goals, _snapshot(moment))
 
     def control(self, moment: Moment, action: Rows) -> Rows:
-        """Joint targets that move the hand by the action's displacement, but never below the table."""
-        action = np.clip(action, -1, 1)
-        target = _hand_position(moment) + REACH * action[:, :3]
-        target[:, 2] = np.maximum(target[:, 2], 0)
+        """Joint targets that move the hand by the action's displacement."""
+        target, fingers = asked(self.goals, _snapshot(moment), action)
         angles, torques = joint_targets(moment.qpos[:, :JOINTS], target)
         # A servo that gives a torque rests off its target. So the target is moved that far beyond.
-        angles = angles + torques / self._stiffness
-        width = _fingers_width(moment) + GRIP * action[:, 3:] if self._grips else np.zeros((len(action), 1))
-        return np.concatenate([angles, width / 2, width / 2], 1)
+        return np.concatenate([angles + torques / self.stiffness, fingers], 1)
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
         # Computed from the observed 32-bit goals, so that anyone who relabels an observation gets the same.
-        goals = self._goals(after).values()
+        goals = both_goals(self.goals, _snapshot(after)).values()
         reached = self.goals.succeeded(*goals)
         return Outcome(self.goals.reward(*goals).astype(np.float64), reached, {"is_success": reached})
 
@@ -133,6 +114,14 @@ class PandaTask(PandaEnvironment):
         """The compiled model, to be read."""
         return self._spec().compile()
 
+    @property
+    def bare_model(self) -> mujoco.MjModel:
+        """The model without sensors."""
+        spec = self._spec()
+        for sensor in spec.sensors:
+            spec.delete(sensor)
+        return spec.compile()
+
     @cached_property
     def scene(self) -> mujoco.MjModel:
         """The model with scenery, for pictures."""
@@ -140,7 +129,7 @@ class PandaTask(PandaEnvironment):
 
     def target(self, goal: Rows) -> tuple[Rows, Rows]:
         """Position and orientation (a quaternion w, x, y, z) at which a picture shows a goal."""
-        if self._rotates:
+        if isinstance(self.goals, RotationTask):
             return np.array(_ORIENTATIONS_DRAWN_AT), goal[[3, 0, 1, 2]]
         return goal, np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -168,45 +157,21 @@ class PandaTask(PandaEnvironment):
         """Simulated time of one step."""
         return robot.STEP
 
-    def _goals(self, moment: Moment) -> Observation:
-        achieved = _object_orientation(moment) if self._rotates else _object_position(moment)
-        return {
-            "achieved_goal": achieved.astype(np.float32),
-            "desired_goal": moment.goal.astype(np.float32),
-        }
-
     @cached_property
-    def _stiffness(self) -> Rows:
+    def stiffness(self) -> Rows:
         """Of the arm's servos, N·m per radian."""
         stiffness: Rows = self.model.actuator_gainprm[:JOINTS, 0]
         return stiffness
 
     def _spec(self, *, scenery: bool = False) -> mujoco.MjSpec:
         shape: ObjectShape = "puck" if settings.task_name(self.goals) == "slide" else "cube"
-        return build(shape, self.pace, blocked=not self._grips, scenery=scenery)
+        return build(shape, self.pace, blocked=not settings.grips(self.goals), scenery=scenery)
 
 
-def _hand_position(moment: Moment) -> Rows:
-    """As PyBullet reports it: one substep old."""
-    return moment.readings[:, :3] - robot.LAG * _hand_velocity(moment)
-
-
-def _hand_velocity(moment: Moment) -> Rows:
-    return moment.readings[:, 3:]
-
-
-def _fingers_width(moment: Moment) -> Rows:
-    """The distance between the fingers."""
-    return moment.qpos[:, JOINTS : JOINTS + 2].sum(1, keepdims=True)
-
-
-def _object_position(moment: Moment) -> Rows:
-    return moment.qpos[:, -7:-4]
-
-
-def _object_orientation(moment: Moment) -> Rows:
-    """A quaternion x, y, z, w, of the sign that PyBullet reports."""
-    return unique_sign(moment.qpos[:, [-3, -2, -1, -4]])
+def _snapshot(moment: Moment) -> Snapshot:
+    """Of the vector engine's rows, whose readings are the hand's position and velocity."""
+    hand, velocity = moment.readings[:, :3], moment.readings[:, 3:]
+    return Snapshot(moment.qpos, moment.qvel, hand, velocity, moment.goal)
 
 
 PANDA_TASKS = {

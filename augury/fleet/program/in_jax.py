@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,28 @@ from augury.transition import Array, Key, Observation, Transition
 
 _PLAYING = np.uint32(2**32 - 1)
 """Folded in place of a round's number."""
+
+
+Stepped = tuple[Any, Array, Array]
+"""What a step gives: states, rewards, and whether the task terminated."""
+
+
+class Running(NamedTuple):
+    """Where the episodes of an agent are."""
+
+    states: Any
+    episode_steps: Array
+
+
+class Draw(NamedTuple):
+    """Whatever is random in a step of an agent."""
+
+    noise: Noise
+    starts: Any
+    """Where environments begin anew whose episodes are over."""
+    keys: Key
+    steps: Array
+    """Taken before it in each environment."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +61,57 @@ class JaxProgram(Program):
 
     def round(self, agent: Agent, settings: Settings, round_: Array) -> Agent:
         """Collect, store, learn."""
-        collect_key, learn_key = self.keys(settings, round_)
-        agent, new = self._collect(collect_key, agent, settings, round_)
-        rows = self.replay.layout.pack(new)
+
+        def step(running: Running, draw: Draw) -> tuple[Running, Transition]:
+            observation, action = self.choose(agent.learner.actor, running, settings, draw)
+            stepped = jax.vmap(self.environment.step)(draw.keys, running.states, action)
+            return self.settle(running, draw, observation, action, stepped)
+
+        running, new = jax.lax.scan(step, self.running(agent), self.draws(settings, round_))
+        return self.store_and_learn(agent, settings, round_, running, new)
+
+    def running(self, agent: Agent) -> Running:
+        """Where an agent's episodes are."""
+        return Running(agent.environment, agent.episode_steps)
+
+    def draws(self, settings: Settings, round_: Array) -> Draw:
+        """Whatever is random in the steps of a round; the first axis is over steps."""
+        shape = (self.collect, self.replay.environments)
+        collect_key, _ = self.keys(settings, round_)
+        noise_key, reset_key, step_key = jax.random.split(collect_key, 3)
+        return Draw(
+            noise=Noise.draw(noise_key, shape, len(self.environment.action_low)),
+            starts=jax.vmap(jax.vmap(self.environment.reset))(jax.random.split(reset_key, shape)),
+            keys=jax.random.split(step_key, shape),
+            steps=round_ * self.collect + jnp.arange(self.collect),
+        )
+
+    def choose(
+        self, actor: Parameters, running: Running, settings: Settings, draw: Draw
+    ) -> tuple[Observation, Array]:
+        """What an agent observes in its environments, and how it acts."""
+        observation = self._observe(running.states)
+        return observation, self.explore(draw.noise, actor, observation, settings, draw.steps)
+
+    def settle(
+        self, running: Running, draw: Draw, observation: Observation, action: Array, stepped: Stepped
+    ) -> tuple[Running, Transition]:
+        """The transitions of a step, and where episodes are then: at a new start where they were over."""
+        states, reward, terminated = stepped
+        truncated = ~terminated & (running.episode_steps + 1 >= self.environment.horizon)
+        transition = Transition(observation, action, reward, self._observe(states), terminated, truncated, {})
+        over = terminated | truncated
+        states = jax.tree.map(
+            lambda start, state: jnp.where(_rows(over, state), start, state), draw.starts, states
+        )
+        return Running(states, jnp.where(over, 0, running.episode_steps + 1)), transition
+
+    def store_and_learn(
+        self, agent: Agent, settings: Settings, round_: Array, running: Running, new: Transition
+    ) -> Agent:
+        """Store the transitions of a round, which come as (steps, environments), and learn."""
+        _, learn_key = self.keys(settings, round_)
+        rows = self.replay.layout.pack(jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), new))
         buffers = self.replay.add(
             agent.buffers, rows, round_ * self.collect, settings.ratio, settings.augmentation
         )
@@ -50,7 +120,7 @@ class JaxProgram(Program):
             lambda: self.learn(learn_key, agent.learner, buffers, settings, round_),
             lambda: agent.learner,
         )
-        return agent._replace(learner=learner, buffers=buffers)
+        return Agent(learner, buffers, running.states, running.episode_steps)
 
     def evaluate(self, agent: Agent, settings: Settings, rounds: Array) -> Measured:
         """Measure an agent."""
@@ -87,37 +157,6 @@ class JaxProgram(Program):
             step, start, jax.random.split(step_key, environment.horizon)
         )
         return success.mean(dtype=jnp.float32), returns.mean()
-
-    def _collect(self, key: Key, agent: Agent, settings: Settings, round_: Array) -> tuple[Agent, Transition]:
-        """Steps in every environment; the transitions come as (environments, steps)."""
-        shape = (self.collect, self.replay.environments)
-        noise_key, reset_key, step_key = jax.random.split(key, 3)
-        noise = Noise.draw(noise_key, shape, len(self.environment.action_low))
-        starts = jax.vmap(jax.vmap(self.environment.reset))(jax.random.split(reset_key, shape))
-        step_keys = jax.random.split(step_key, shape)
-        steps = round_ * self.collect + jnp.arange(self.collect)
-
-        def step(carry: Any, drawn: Any) -> tuple[Any, Transition]:
-            states, episode_steps = carry
-            noise, starts, keys, steps = drawn
-            observation = self._observe(states)
-            action = self.explore(noise, agent.learner.actor, observation, settings, steps)
-            states, reward, terminated = jax.vmap(self.environment.step)(keys, states, action)
-            truncated = ~terminated & (episode_steps + 1 >= self.environment.horizon)
-            transition = Transition(
-                observation, action, reward, self._observe(states), terminated, truncated, {}
-            )
-            over = terminated | truncated
-            states = jax.tree.map(
-                lambda start, state: jnp.where(_rows(over, state), start, state), starts, states
-            )
-            return (states, jnp.where(over, 0, episode_steps + 1)), transition
-
-        (states, episode_steps), new = jax.lax.scan(
-            step, (agent.environment, agent.episode_steps), (noise, starts, step_keys, steps)
-        )
-        new = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), new)
-        return agent._replace(environment=states, episode_steps=episode_steps), new
 
     def _observe(self, states: Any) -> Observation:
         return jax.vmap(self.environment.observe)(states)

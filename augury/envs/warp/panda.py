@@ -1,0 +1,113 @@
+"""The four Panda tasks with physics on a GPU: `panda-push-warp` and its like.
+
+Model, goals, control and observations are those of `augury.envs.panda.tasks`; MuJoCo Warp takes MuJoCo's
+place, and everything else is JAX. So a whole round of a fleet is one compiled call, and nothing goes to the
+host between evaluations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from augury.envs.base import RunsIn
+from augury.envs.panda import robot
+from augury.envs.panda.environment import PandaEnvironment
+from augury.envs.panda.goals import START_DRAWS
+from augury.envs.panda.kinematics import hand_motion, reaching
+from augury.envs.panda.observations import JOINTS, Snapshot, asked, both_goals, observed
+from augury.envs.panda.robot import FINE, Pace
+from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
+from augury.errors import UserError
+from augury.transition import Array, Key, Observation
+
+if TYPE_CHECKING:
+    from augury.envs.warp.simulation import Simulation
+
+MOST_CONTACTS = 16
+"""Points at which bodies of a world may touch at the same time."""
+
+
+class World(NamedTuple):
+    """The state of one environment."""
+
+    qpos: Array
+    qvel: Array
+    goal: Array
+
+
+@dataclass(frozen=True)
+class WarpPandaTask(PandaEnvironment):
+    """One task, as pure functions of one environment in JAX."""
+
+    pace: Pace = FINE
+    needs_gpu: bool = True
+    """On a CPU it is exact, but a hundred times as slow as MuJoCo: good for tests only."""
+
+    runs_in: ClassVar[RunsIn] = "device"
+    extras: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.twin.name}-warp"
+
+    @property
+    def twin(self) -> PandaTask:
+        """The same task on the host."""
+        return PandaTask(self.goals, self.pace)
+
+    def reset(self, key: Key) -> World:
+        goal_key, start_key = jax.random.split(key)
+        goal = self.goals.goal(jax.random.uniform(goal_key, (self.goals.draws,)))
+        position = self.goals.start(jax.random.uniform(start_key, (START_DRAWS,)))
+        rest = jnp.array([*robot.NEUTRAL, 0, 0], jnp.float32)
+        qpos = jnp.concatenate([rest, position, jnp.array([1, 0, 0, 0], jnp.float32)])
+        return World(qpos, jnp.zeros(len(qpos) - 1), goal)
+
+    def observe(self, state: World) -> Observation:
+        return observed(self.goals, _snapshot(state))
+
+    def step(self, key: Key, state: World, action: Array) -> tuple[World, Array, Array]:
+        target, fingers = asked(self.goals, _snapshot(state), action)
+        angles, torques = reaching(state.qpos[:JOINTS], target)
+        # A servo that gives a torque rests off its target. So the target is moved that far beyond.
+        control = jnp.concatenate([angles + torques / self._stiffness, fingers])
+        qpos, qvel = self._simulation.advance(state.qpos, state.qvel, control)
+        after = World(qpos, qvel, state.goal)
+        goals = both_goals(self.goals, _snapshot(after)).values()
+        return after, self.goals.reward(*goals), self.goals.succeeded(*goals)
+
+    @cached_property
+    def _stiffness(self) -> Array:
+        return np.float32(self.twin.stiffness)
+
+    @property
+    def _simulation(self) -> Simulation:
+        if self.needs_gpu and jax.default_backend() == "cpu":
+            raise UserError(f"{self.name} simulates on an NVIDIA GPU, and JAX has none: choose {self.twin.name}")
+        return _simulation(self)
+
+
+@lru_cache(maxsize=8)
+def _simulation(task: WarpPandaTask) -> Simulation:
+    try:
+        from augury.envs.warp.simulation import Simulation
+    except ImportError as error:
+        raise UserError(f"{task.name} needs MuJoCo Warp: pip install 'augury[warp]' ({error})") from error
+    return Simulation(task.twin.bare_model, task.pace.substeps, MOST_CONTACTS)
+
+
+def _snapshot(state: World) -> Snapshot:
+    hand, velocity = hand_motion(state.qpos[:JOINTS], state.qvel[:JOINTS])
+    return Snapshot(state.qpos, state.qvel, hand, velocity, state.goal)
+
+
+WARP_PANDA_TASKS = {
+    task.name: task for twin in PANDA_TASKS.values() for task in [WarpPandaTask(twin.goals, twin.pace)]
+}
+"""Tasks by name."""

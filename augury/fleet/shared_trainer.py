@@ -1,0 +1,177 @@
+"""A fleet of several programs whose environments share one simulation on the device.
+
+A simulator such as MuJoCo Warp is fast only with thousands of worlds. So the agents of all arms on one task
+step together, even where their learners are different programs (another augmentation, α or batch size):
+
+    for every step of a round:
+        every program chooses its agents' actions
+        one call simulates the worlds of all agents
+    every program stores and learns
+
+Nothing about an agent changes: its random numbers are those that it would have alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from augury.agents import Parameters
+from augury.fleet.arm import Arm
+from augury.fleet.building import by_program
+from augury.fleet.jax_trainer import JaxTrainer
+from augury.fleet.program.base import Agent, Measured, Settings
+from augury.fleet.program.in_jax import Running, JaxProgram, Stepped, Draw
+from augury.fleet.trainer import CALL_SECONDS
+from augury.runs.arrays import Arrays
+from augury.transition import Array, Transition
+
+Agents = tuple[Agent, ...]
+
+
+class SharedTrainer:
+    """A `Trainer` of several others, one for each program. Its agents are a tuple: those of each."""
+
+    def __init__(self, arms: Sequence[Arm]) -> None:
+        groups = by_program(arms)
+        self.members = [JaxTrainer([arms[at] for at in group], n) for n, group in enumerate(groups)]
+        self.parts = len(self.members)
+        self.agents = sum(arm.agents for arm in arms)
+        self.first_update_round = min(member.first_update_round for member in self.members)
+        self._order = _order(arms, groups)
+        """Where the agents, in the order of their arms, stand among the members' agents."""
+
+    def init(self) -> Agents:
+        return tuple(member.init() for member in self.members)
+
+    def advance(self, agents: Agents, first: int, rounds: int) -> Agents:
+        return jax.block_until_ready(self._advance(agents, self._settings, jnp.int32(first), jnp.int32(rounds)))
+
+    def evaluate(self, agents: Agents, rounds: int) -> Measured:
+        measured: Measured = self._joined(
+            [member.evaluate(own, rounds) for member, own in self._with(agents)]
+        )
+        return measured
+
+    def save(self, agents: Agents, rounds: int) -> Arrays:
+        return {
+            name: values
+            for member, own in self._with(agents)
+            for name, values in member.save(own, rounds).items()
+        }
+
+    def load(self, arrays: Arrays) -> Agents:
+        return tuple(member.load(arrays) for member in self.members)
+
+    def actors(self, agents: Agents) -> Parameters:
+        return self._joined([member.actors(own) for member, own in self._with(agents)])
+
+    def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
+        ends = np.cumsum([0, *(member.agents for member in self.members)])
+        played = []
+        for member, begin, end in zip(self.members, ends[:-1], ends[1:], strict=True):
+            own = np.flatnonzero((self._order >= begin) & (self._order < end))
+            own = own[np.argsort(self._order[own])]
+            played.append(member.play(jax.tree.map(lambda leaf, own=own: leaf[own], actors), seed))
+        success, returns = self._joined(played)
+        return success, returns
+
+    def call_seconds(self, agents: Agents) -> float:
+        return CALL_SECONDS
+
+    def close(self) -> None:
+        """There is nothing to release but memory."""
+
+    @property
+    def _settings(self) -> tuple[Settings, ...]:
+        return tuple(member.settings for member in self.members)
+
+    @cached_property
+    def _advance(self) -> Any:
+        programs = [member.program for member in self.members]
+
+        def rounds(agents: Agents, settings: tuple[Settings, ...], first: Array, count: Array) -> Agents:
+            return jax.lax.fori_loop(
+                first, first + count, lambda number, agents: _round(programs, agents, settings, number), agents
+            )
+
+        return jax.jit(rounds, donate_argnums=0)
+
+    def _with(self, agents: Agents) -> zip[tuple[JaxTrainer, Agent]]:
+        return zip(self.members, agents, strict=True)
+
+    def _joined(self, parts: Sequence[Any]) -> Any:
+        """What the members gave for their agents, in the order of the arms."""
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[self._order], *parts)
+
+
+def _round(programs: Sequence[JaxProgram], agents: Agents, settings: Any, number: Array) -> Agents:
+    """A round of every agent of every program."""
+    step_environment = programs[0].environment.step
+    every = list(zip(programs, agents, settings, strict=True))
+    # Steps first, then agents.
+    draws = [
+        jax.tree.map(
+            lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.vmap(program.draws, (0, None))(own, number)
+        )
+        for program, _, own in every
+    ]
+
+    def step(running: list[Running], drawn: list[Draw]) -> tuple[list[Running], list[Transition]]:
+        chosen = [
+            jax.vmap(program.choose)(agent.learner.actor, here, own, draw)
+            for (program, agent, own), here, draw in zip(every, running, drawn, strict=True)
+        ]
+        worlds = [
+            (draw.keys, here.states, action)
+            for draw, here, (_, action) in zip(drawn, running, chosen, strict=True)
+        ]
+        settled = [
+            jax.vmap(program.settle)(here, draw, *choice, after)
+            for program, here, draw, choice, after in zip(
+                programs, running, drawn, chosen, _stepped(step_environment, worlds), strict=True
+            )
+        ]
+        return [here for here, _ in settled], [transition for _, transition in settled]
+
+    start = [program.running(agent) for program, agent, _ in every]
+    running, new = jax.lax.scan(step, start, draws)
+    return tuple(
+        jax.vmap(program.store_and_learn, (0, 0, None, 0, 1))(agent, own, number, here, transitions)
+        for (program, agent, own), here, transitions in zip(every, running, new, strict=True)
+    )
+
+
+def _stepped(step: Any, worlds: Sequence[Any]) -> list[Stepped]:
+    """Step the environments, (agents, environments, …), of all programs as one long list of worlds."""
+    shapes = [action.shape[:2] for _, _, action in worlds]
+    flat = [jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), own) for own in worlds]
+    stepped = jax.vmap(step)(*jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *flat))
+    ends = np.cumsum([agents * environments for agents, environments in shapes])[:-1]
+    cuts = jax.tree.map(partial(_cut, ends), stepped)
+    return [
+        jax.tree.map(
+            lambda leaves, n=n, shape=shape: leaves[n].reshape(*shape, *leaves[n].shape[1:]),
+            cuts,
+            is_leaf=lambda node: isinstance(node, list),
+        )
+        for n, shape in enumerate(shapes)
+    ]
+
+
+def _cut(ends: Any, leaf: Array) -> list[Array]:
+    return jnp.split(leaf, ends)
+
+
+def _order(arms: Sequence[Arm], groups: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+    """For every agent, in the order of the arms, its position among the agents in the order of the groups."""
+    firsts: dict[int, int] = {}
+    total = 0
+    for at in (at for group in groups for at in group):
+        firsts[at], total = total, total + arms[at].agents
+    return np.concatenate([firsts[at] + np.arange(arm.agents) for at, arm in enumerate(arms)])
