@@ -28,11 +28,11 @@ from augury.envs.mujoco.physics import Rows
 from augury.envs.mujoco.vector import Flags, Start
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask
 from augury.envs.panda.kinematics import hand_position, joint_targets
+from augury.envs.panda.observations import JOINTS, REACH
 from augury.envs.panda.reference.panda_gym import REFERENCES, PandaGym
 from augury.envs.panda.reference.simulation import NEUTRAL, STATE_SIZE, Simulation, row_type, start_state
 from augury.envs.panda.robot import LINKS
 from augury.envs.panda.settings import HORIZON, action_size, table
-from augury.envs.panda.observations import JOINTS, REACH
 from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
 
 FINGERS = len(NEUTRAL) - JOINTS

@@ -23,6 +23,7 @@ from augury.agents import Parameters
 from augury.envs.base import HostEngine, StepsOnHost
 from augury.envs.checks import checked_engine
 from augury.fleet.arm import Arm
+from augury.fleet.program import every
 from augury.fleet.program.base import Agent, Measured, Settings
 from augury.fleet.program.sheet import Rows, Sheet, write
 from augury.fleet.program.with_host import HostProgram
@@ -204,7 +205,7 @@ class HostCompiled:
         self.round = spread(round_, mesh, own=3, common=1, donate_argnums=0)
         self.next_actions = spread(partial(program.next_actions, each), mesh, own=3, common=1)
         self.best_actions = spread(partial(program.best_actions, each), mesh, own=2)
-        self.look_at = spread(partial(program.look_at, each), mesh, own=2, common=1)
+        self.look_at = spread(partial(every.looked_at, program, each), mesh, own=2, common=1)
 
 
 @lru_cache(maxsize=8)

@@ -25,8 +25,9 @@ from augury.agents import Parameters
 from augury.fleet.arm import Arm
 from augury.fleet.building import by_program
 from augury.fleet.jax_trainer import JaxTrainer
+from augury.fleet.program import every
 from augury.fleet.program.base import Agent, Measured, Settings
-from augury.fleet.program.in_jax import Running, JaxProgram, Stepped, Draw
+from augury.fleet.program.in_jax import Draw, JaxProgram, Running, Stepped
 from augury.fleet.trainer import CALL_SECONDS
 from augury.runs.arrays import Arrays
 from augury.transition import Array, Transition
@@ -50,11 +51,16 @@ class SharedTrainer:
         return tuple(member.init() for member in self.members)
 
     def advance(self, agents: Agents, first: int, rounds: int) -> Agents:
-        return jax.block_until_ready(self._advance(agents, self._settings, jnp.int32(first), jnp.int32(rounds)))
+        return jax.block_until_ready(
+            self._advance(agents, self._settings, jnp.int32(first), jnp.int32(rounds))
+        )
 
     def evaluate(self, agents: Agents, rounds: int) -> Measured:
         measured: Measured = self._joined(
-            [member.evaluate(own, rounds) for member, own in self._with(agents)]
+            [
+                member.own(evaluate(own, member.settings, jnp.int32(rounds)))
+                for evaluate, (member, own) in zip(self._evaluate, self._with(agents), strict=True)
+            ]
         )
         return measured
 
@@ -97,10 +103,17 @@ class SharedTrainer:
 
         def rounds(agents: Agents, settings: tuple[Settings, ...], first: Array, count: Array) -> Agents:
             return jax.lax.fori_loop(
-                first, first + count, lambda number, agents: _round(programs, agents, settings, number), agents
+                first,
+                first + count,
+                lambda number, agents: _round(programs, agents, settings, number),
+                agents,
             )
 
         return jax.jit(rounds, donate_argnums=0)
+
+    @cached_property
+    def _evaluate(self) -> list[Any]:
+        return [jax.jit(partial(_measured, member.program)) for member in self.members]
 
     def _with(self, agents: Agents) -> zip[tuple[JaxTrainer, Agent]]:
         return zip(self.members, agents, strict=True)
@@ -113,19 +126,17 @@ class SharedTrainer:
 def _round(programs: Sequence[JaxProgram], agents: Agents, settings: Any, number: Array) -> Agents:
     """A round of every agent of every program."""
     step_environment = programs[0].environment.step
-    every = list(zip(programs, agents, settings, strict=True))
+    members = list(zip(programs, agents, settings, strict=True))
     # Steps first, then agents.
     draws = [
-        jax.tree.map(
-            lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.vmap(program.draws, (0, None))(own, number)
-        )
-        for program, _, own in every
+        jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.vmap(program.draws, (0, None))(own, number))
+        for program, _, own in members
     ]
 
     def step(running: list[Running], drawn: list[Draw]) -> tuple[list[Running], list[Transition]]:
         chosen = [
             jax.vmap(program.choose)(agent.learner.actor, here, own, draw)
-            for (program, agent, own), here, draw in zip(every, running, drawn, strict=True)
+            for (program, agent, own), here, draw in zip(members, running, drawn, strict=True)
         ]
         worlds = [
             (draw.keys, here.states, action)
@@ -139,12 +150,24 @@ def _round(programs: Sequence[JaxProgram], agents: Agents, settings: Any, number
         ]
         return [here for here, _ in settled], [transition for _, transition in settled]
 
-    start = [program.running(agent) for program, agent, _ in every]
+    start = [program.running(agent) for program, agent, _ in members]
     running, new = jax.lax.scan(step, start, draws)
+
+    def learned(program: JaxProgram, agent: Agent, own: Settings, here: Running, new: Transition) -> Agent:
+        rows = jax.vmap(program.packed, 1)(new)
+        buffers = every.stored(program, jax.vmap, agent.buffers, own, rows, number)
+        learner = every.learned(program, jax.vmap, agent.learner, buffers, own, number)
+        return Agent(learner, buffers, here.states, here.episode_steps)
+
     return tuple(
-        jax.vmap(program.store_and_learn, (0, 0, None, 0, 1))(agent, own, number, here, transitions)
-        for (program, agent, own), here, transitions in zip(every, running, new, strict=True)
+        learned(*own, here, transitions) for own, here, transitions in zip(members, running, new, strict=True)
     )
+
+
+def _measured(program: JaxProgram, agents: Agent, settings: Settings, rounds: Array) -> Measured:
+    success, returns = jax.vmap(program.episodes, (0, 0, None))(agents.learner.actor, settings, rounds)
+    held = every.looked_at(program, jax.vmap, agents, settings, rounds)
+    return Measured(success=success, returns=returns, **held)
 
 
 def _stepped(step: Any, worlds: Sequence[Any]) -> list[Stepped]:
@@ -152,20 +175,13 @@ def _stepped(step: Any, worlds: Sequence[Any]) -> list[Stepped]:
     shapes = [action.shape[:2] for _, _, action in worlds]
     flat = [jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), own) for own in worlds]
     stepped = jax.vmap(step)(*jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *flat))
-    ends = np.cumsum([agents * environments for agents, environments in shapes])[:-1]
-    cuts = jax.tree.map(partial(_cut, ends), stepped)
-    return [
-        jax.tree.map(
-            lambda leaves, n=n, shape=shape: leaves[n].reshape(*shape, *leaves[n].shape[1:]),
-            cuts,
-            is_leaf=lambda node: isinstance(node, list),
-        )
-        for n, shape in enumerate(shapes)
-    ]
+    ends = np.cumsum([agents * environments for agents, environments in shapes])
 
+    def cut(shape: tuple[int, int], end: int) -> Stepped:
+        begin = end - shape[0] * shape[1]
+        return jax.tree.map(lambda leaf: leaf[begin:end].reshape(*shape, *leaf.shape[1:]), stepped)
 
-def _cut(ends: Any, leaf: Array) -> list[Array]:
-    return jnp.split(leaf, ends)
+    return [cut(shape, end) for shape, end in zip(shapes, ends, strict=True)]
 
 
 def _order(arms: Sequence[Arm], groups: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask, RotationTask
 
 HORIZON = 50
-_WITH_GRIPPER = ("pick-and-place", "flip")
+WITH_GRIPPER = ("pick-and-place", "flip")
 
 Bounds = dict[str, npt.NDArray[np.float32]]
 
@@ -56,7 +56,7 @@ def task_name(goals: GoalTask) -> str:
 
 def grips(goals: GoalTask) -> bool:
     """Whether actions have a fourth number, which opens the fingers. Elsewhere they stay closed."""
-    return task_name(goals) in _WITH_GRIPPER
+    return task_name(goals) in WITH_GRIPPER
 
 
 def table(goals: GoalTask) -> tuple[Component, ...]:

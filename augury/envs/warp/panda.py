@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from augury.envs.base import RunsIn
 from augury.envs.panda import robot
@@ -83,13 +84,15 @@ class WarpPandaTask(PandaEnvironment):
         return after, self.goals.reward(*goals), self.goals.succeeded(*goals)
 
     @cached_property
-    def _stiffness(self) -> Array:
-        return np.float32(self.twin.stiffness)
+    def _stiffness(self) -> npt.NDArray[np.float32]:
+        return self.twin.stiffness.astype(np.float32)
 
     @property
     def _simulation(self) -> Simulation:
         if self.needs_gpu and jax.default_backend() == "cpu":
-            raise UserError(f"{self.name} simulates on an NVIDIA GPU, and JAX has none: choose {self.twin.name}")
+            raise UserError(
+                f"{self.name} simulates on an NVIDIA GPU, and JAX has none: choose {self.twin.name}"
+            )
         return _simulation(self)
 
 

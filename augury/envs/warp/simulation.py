@@ -1,4 +1,4 @@
-"""MuJoCo Warp as a function in JAX: positions, velocities and controls of a world to those some substeps later.
+"""MuJoCo Warp as a function in JAX: from a world's positions, velocities and controls to what follows.
 
 `jax.vmap` makes it a function of many worlds, which are simulated together: any axes that a caller maps over
 become one axis of worlds. On a GPU the substeps are one CUDA graph.
@@ -23,7 +23,7 @@ MOST_WORLDS = 8192
 """More are simulated one group after the other: beyond that memory grows, but speed does not."""
 
 warp.config.quiet = True
-_Rows = warp.array2d(dtype=float)
+_Rows: Any = warp.array2d(dtype=float)
 
 
 class Simulation:
@@ -78,7 +78,7 @@ class Simulation:
             # Compiles the kernels, which cannot be done while a graph is recorded.
             mujoco_warp.step(model, data)
 
-        def simulate(qpos: _Rows, qvel: _Rows, control: _Rows, new_qpos: _Rows, new_qvel: _Rows):  # type: ignore[no-untyped-def]
+        def simulate(qpos: _Rows, qvel: _Rows, control: _Rows, new_qpos: _Rows, new_qvel: _Rows) -> None:
             warp.copy(data.qpos, qpos)
             warp.copy(data.qvel, qvel)
             warp.copy(data.ctrl, control)

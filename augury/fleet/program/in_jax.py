@@ -68,10 +68,21 @@ class JaxProgram(Program):
             return self.settle(running, draw, observation, action, stepped)
 
         running, new = jax.lax.scan(step, self.running(agent), self.draws(settings, round_))
-        return self.store_and_learn(agent, settings, round_, running, new)
+        rows = self.packed(new)
+        buffers = self.replay.add(
+            agent.buffers, rows, round_ * self.collect, settings.ratio, settings.augmentation
+        )
+        _, learn_key = self.keys(settings, round_)
+        learner = jax.lax.cond(
+            round_ >= self.first_update_round,
+            lambda: self.learn(learn_key, agent.learner, buffers, settings, round_),
+            lambda: agent.learner,
+        )
+        return Agent(learner, buffers, running.states, running.episode_steps)
 
     def running(self, agent: Agent) -> Running:
         """Where an agent's episodes are."""
+        assert agent.episode_steps is not None, "environments in JAX count their steps here"
         return Running(agent.environment, agent.episode_steps)
 
     def draws(self, settings: Settings, round_: Array) -> Draw:
@@ -106,28 +117,21 @@ class JaxProgram(Program):
         )
         return Running(states, jnp.where(over, 0, running.episode_steps + 1)), transition
 
-    def store_and_learn(
-        self, agent: Agent, settings: Settings, round_: Array, running: Running, new: Transition
-    ) -> Agent:
-        """Store the transitions of a round, which come as (steps, environments), and learn."""
-        _, learn_key = self.keys(settings, round_)
-        rows = self.replay.layout.pack(jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), new))
-        buffers = self.replay.add(
-            agent.buffers, rows, round_ * self.collect, settings.ratio, settings.augmentation
-        )
-        learner = jax.lax.cond(
-            round_ >= self.first_update_round,
-            lambda: self.learn(learn_key, agent.learner, buffers, settings, round_),
-            lambda: agent.learner,
-        )
-        return Agent(learner, buffers, running.states, running.episode_steps)
-
     def evaluate(self, agent: Agent, settings: Settings, rounds: Array) -> Measured:
         """Measure an agent."""
-        play_key, survey_key = self.evaluation_keys(settings, rounds)
-        success, returns = self._play(play_key, agent.learner.actor)
+        success, returns = self.episodes(agent.learner.actor, settings, rounds)
+        _, survey_key = self.evaluation_keys(settings, rounds)
         held = self.look(survey_key, agent.learner, agent.buffers, settings, rounds)
         return Measured(success=success, returns=returns, **held)
+
+    def packed(self, new: Transition) -> Array:
+        """Transitions (steps, environments, …) as rows of a ring: (environments, steps, width)."""
+        return self.replay.layout.pack(jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), new))
+
+    def episodes(self, actor: Parameters, settings: Settings, rounds: Array) -> tuple[Array, Array]:
+        """Success and return of an evaluation's episodes."""
+        play_key, _ = self.evaluation_keys(settings, rounds)
+        return self._play(play_key, actor)
 
     def play(self, actor: Parameters, settings: Settings, seed: Array) -> tuple[Array, Array]:
         """Success and return of episodes whose starts follow from the seed alone."""

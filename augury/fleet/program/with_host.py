@@ -7,47 +7,24 @@
             make `updates` gradient steps
         give the next actions
 
-`each` maps over agents, but not over their rings: one write stores a round of every agent, in place, and
-learning reads rows through a `Part`. So a call costs the same whatever the rings' size.
-
 Observations arrive as rows of one array; dicts of arrays are put together again here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from augury.agents import Learner, Noise, Parameters
-from augury.augmentations import Augmentation
 from augury.envs.base import StepsOnHost
+from augury.fleet.program import every
 from augury.fleet.program.base import Agent, Program, Settings, blank_observation
-from augury.replay import Buffers, Layout
-from augury.replay.ring import LISTS, RINGS
+from augury.fleet.program.every import Each
+from augury.replay import Layout
 from augury.transition import Array
-
-Each = Callable[..., Callable[..., Any]]
-"""Maps a function of one agent over many, whose arguments have a leading axis over agents."""
-
-
-class Part:
-    """One agent's part of an array that holds many agents', read without being cut out of it."""
-
-    def __init__(self, whole: Array, agent: Array) -> None:
-        self.whole, self.agent = whole, agent
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.whole.shape[1:]
-
-    def __getitem__(self, places: Any) -> Array:
-        places = places if isinstance(places, tuple) else (places,)
-        return self.whole[(self.agent, *places)]
 
 
 @dataclass(frozen=True)
@@ -83,14 +60,14 @@ class HostProgram(Program):
         """
         rows, observation = jnp.split(packed, [self.collect * self.replay.layout.width], -1)
         rows = rows.reshape(*rows.shape[:-1], self.collect, -1)
-        buffers = self._stored(each, agents.buffers, settings, rows, round_)
+        buffers = every.stored(self, each, agents.buffers, settings, rows, round_)
         step = (round_ + 1) * self.collect
 
         def turn(
             agent: Array, learner: Learner, settings: Settings, observation: Array
         ) -> tuple[Learner, Array]:
             _, key = self.keys(settings, round_)
-            learner = self.learn(key, learner, _part(buffers, agent), settings, round_)
+            learner = self.learn(key, learner, every.part(buffers, agent), settings, round_)
             return learner, self._explore(learner.actor, settings, observation, step)
 
         learner, action = jax.lax.cond(
@@ -116,15 +93,6 @@ class HostProgram(Program):
 
         return each(turn)(actor, observation)
 
-    def look_at(self, each: Each, agents: Agent, settings: Settings, rounds: Array) -> Any:
-        """The fields of `Measured` that do not come from episodes, of every agent, by name."""
-
-        def look(agent: Array, learner: Learner, settings: Settings) -> Any:
-            _, key = self.evaluation_keys(settings, rounds)
-            return self.look(key, learner, _part(agents.buffers, agent), settings, rounds)
-
-        return each(look)(jnp.arange(len(agents.buffers.observed)), agents.learner, settings)
-
     def _explore(self, actor: Parameters, settings: Settings, observation: Array, step: Array) -> Array:
         collect_key, _ = self.keys(settings, step // self.collect)
         key = jax.random.fold_in(collect_key, step % self.collect)
@@ -132,38 +100,6 @@ class HostProgram(Program):
         action = self.explore(noise, actor, self.observations.unpack(observation), settings, step)
         return self._numbers(action)
 
-    def _stored(
-        self, each: Each, buffers: Buffers, settings: Settings, rows: Array, round_: Array
-    ) -> Buffers:
-        """Buffers of every agent with a round added to each."""
-        added = round_ * self.collect
-        plain = replace(self.replay, copies=0)
-        buffers = jax.vmap(lambda own, rows, ratio: plain.add(own, rows, added, ratio, None))(
-            buffers, rows, settings.ratio
-        )
-        if not self.replay.copies:
-            return buffers
-        # Copies are made one agent at a time, as they are when sampled: on a page that holds just the round.
-        page = replace(self.replay, capacity=self.collect, fractional=False)
-
-        def copies(key: Array, rows: Array, ratio: Array, augmentation: Augmentation) -> Array:
-            blank = page.init(jax.random.wrap_key_data(key))
-            return page.add(blank, rows, added, ratio, augmentation).augmented
-
-        made = each(copies)(buffers.key, rows, settings.ratio, settings.augmentation)
-        start = (0, 0, added % self.replay.capacity, 0, 0)
-        return buffers._replace(augmented=jax.lax.dynamic_update_slice(buffers.augmented, made, start))
-
     def _numbers(self, action: Array) -> Array:
         """The action; of a diverged agent, whose actions are not numbers, one that a simulator can take."""
         return jnp.where(jnp.isnan(action), jnp.asarray(self.environment.action_low), action)
-
-
-def _part(buffers: Buffers, agent: Array) -> Buffers:
-    """One agent's buffers, of many agents'."""
-
-    def own(path: Any, leaf: Array) -> Any:
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
-        return Part(leaf, agent) if name in RINGS | LISTS else leaf[agent]
-
-    return jax.tree_util.tree_map_with_path(own, buffers)
