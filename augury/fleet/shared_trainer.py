@@ -51,9 +51,10 @@ class SharedTrainer:
         return tuple(member.init() for member in self.members)
 
     def advance(self, agents: Agents, first: int, rounds: int) -> Agents:
-        return jax.block_until_ready(
-            self._advance(agents, self._settings, jnp.int32(first), jnp.int32(rounds))
-        )
+        # A loop inside the program would lay out rings anew, and copy them: they fill most of the memory.
+        for number in range(first, first + rounds):
+            agents = self._round(agents, self._settings, np.int32(number))
+        return jax.block_until_ready(agents)
 
     def evaluate(self, agents: Agents, rounds: int) -> Measured:
         measured: Measured = self._joined(
@@ -98,18 +99,9 @@ class SharedTrainer:
         return tuple(member.settings for member in self.members)
 
     @cached_property
-    def _advance(self) -> Any:
+    def _round(self) -> Any:
         programs = [member.program for member in self.members]
-
-        def rounds(agents: Agents, settings: tuple[Settings, ...], first: Array, count: Array) -> Agents:
-            return jax.lax.fori_loop(
-                first,
-                first + count,
-                lambda number, agents: _round(programs, agents, settings, number),
-                agents,
-            )
-
-        return jax.jit(rounds, donate_argnums=0)
+        return jax.jit(partial(_round, programs), donate_argnums=0)
 
     @cached_property
     def _evaluate(self) -> list[Any]:

@@ -22,6 +22,9 @@ from augury.transition import Array
 MOST_WORLDS = 8192
 """More are simulated one group after the other: beyond that memory grows, but speed does not."""
 
+MOST_ITERATIONS = 10
+"""Of the solver. All worlds wait for the slowest, and beyond ten nothing changes but the last digits."""
+
 warp.config.quiet = True
 _Rows: Any = warp.array2d(dtype=float)
 
@@ -67,7 +70,10 @@ class Simulation:
     @cached_property
     def _model(self) -> mujoco_warp.Model:
         with warp.ScopedDevice(self._device):
-            return mujoco_warp.put_model(self._host)
+            model = mujoco_warp.put_model(self._host)
+        model.opt.iterations = min(model.opt.iterations, MOST_ITERATIONS)
+        model.opt.warn_overflow = 0  # it would print a line for each world that needs more
+        return model
 
     def _made(self, worlds: int) -> Any:
         """What simulates so many worlds, callable from JAX."""
