@@ -107,9 +107,7 @@ def measure(
     evaluation = time.monotonic() - began
     learned = 1 / (1 / speed - 1 / simulated) if speed < simulated else float("inf")
     memory = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0) / 2**30
-    return dict(
-        zip(COLUMNS, (speed, simulated, learned, evaluation, starting, memory), strict=True)
-    )
+    return dict(zip(COLUMNS, (speed, simulated, learned, evaluation, starting, memory), strict=True))
 
 
 def simulation_speed(environment: Any, worlds: int) -> float:

@@ -12,7 +12,18 @@ from augury.envs.goal2d import HORIZON
 from augury.envs.mujoco.locomotion import TASKS
 from augury.envs.panda.tasks import PANDA_TASKS
 
-HEAVY = {"jax", "flax", "mujoco", "scipy", "matplotlib", "torch", "stable_baselines3", "pybullet", "ray"}
+HEAVY = {
+    "jax",
+    "flax",
+    "mujoco",
+    "scipy",
+    "matplotlib",
+    "torch",
+    "stable_baselines3",
+    "pybullet",
+    "ray",
+    "warp",
+}
 
 
 def test_importing_loads_nothing_heavy():

@@ -98,7 +98,8 @@ def fleets_of(arms: Sequence[Arm]) -> list[list[int]]:
     def together(arm: Arm) -> Any:
         program = program_of(arm)
         if program.environment.runs_in == "device":
-            return program.environment, program.evaluation_environment, program.collect
+            shared = (program.environment, program.evaluation_environment)
+            return *shared, program.algorithm, program.collect, program.round_steps
         return _compiled(arm)
 
     return _grouped(arms, lambda arm: (together(arm), arm.rounds, tuple(arm.evaluation_rounds)))

@@ -38,6 +38,9 @@ class Halves:
         self.halves = [HostTrainer(half, number) for number, half in enumerate(cuts)]
         self.first_update_round = self.halves[0].first_update_round
 
+    def shapes(self) -> Agents:
+        return _pair([half.shapes() for half in self.halves])
+
     def init(self) -> Agents:
         return _pair([half.init() for half in self.halves])
 

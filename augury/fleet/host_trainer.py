@@ -49,6 +49,9 @@ class HostTrainer(OnDevices[HostProgram]):
         self._next_observation = slice(before, before + self._observation_width)
         """Its columns in the row of a transition: after observation, action and reward."""
 
+    def shapes(self) -> Agent:
+        return jax.eval_shape(self.compiled.init, self.settings)
+
     def init(self) -> Agent:
         """New agents, at the start of their first episodes."""
         agents: Agent = self.compiled.init(self.settings)
@@ -92,7 +95,7 @@ class HostTrainer(OnDevices[HostProgram]):
         return arrays | {name: np.array(values, order="C") for name, values in outside.items()}
 
     def load(self, arrays: Arrays) -> Agent:
-        agents = self.restored(jax.eval_shape(self.compiled.init, self.settings), arrays)
+        agents = self.restored(self.shapes(), arrays)
         return agents._replace(environment=under(self._outside_name, arrays))
 
     def call_seconds(self, agents: Agent) -> float:

@@ -26,6 +26,9 @@ class JaxTrainer(OnDevices[JaxProgram]):
         """The program's functions."""
         return compiled(self.program, self.mesh)
 
+    def shapes(self) -> Agent:
+        return jax.eval_shape(self.compiled.init, self.settings)
+
     def init(self) -> Agent:
         return self.compiled.init(self.settings)
 
@@ -41,7 +44,7 @@ class JaxTrainer(OnDevices[JaxProgram]):
         return self.saved(agents, rounds)
 
     def load(self, arrays: Arrays) -> Agent:
-        return self.restored(jax.eval_shape(self.compiled.init, self.settings), arrays)
+        return self.restored(self.shapes(), arrays)
 
     def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
         success, returns = self.own(self.compiled.play(self.dealt(actors), self.settings, jnp.uint32(seed)))

@@ -13,6 +13,7 @@ Nothing about an agent changes: its random numbers are those that it would have 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -40,12 +41,18 @@ class SharedTrainer:
 
     def __init__(self, arms: Sequence[Arm]) -> None:
         groups = by_program(arms)
-        self.members = [JaxTrainer([arms[at] for at in group], n) for n, group in enumerate(groups)]
+        # On one device, which the simulation is on.
+        self.members = [
+            JaxTrainer([arms[at] for at in group], number, devices=1) for number, group in enumerate(groups)
+        ]
         self.parts = len(self.members)
         self.agents = sum(arm.agents for arm in arms)
         self.first_update_round = min(member.first_update_round for member in self.members)
         self._order = _order(arms, groups)
         """Where the agents, in the order of their arms, stand among the members' agents."""
+
+    def shapes(self) -> Agents:
+        return tuple(member.shapes() for member in self.members)
 
     def init(self) -> Agents:
         return tuple(member.init() for member in self.members)
@@ -79,12 +86,12 @@ class SharedTrainer:
         return self._joined([member.actors(own) for member, own in self._with(agents)])
 
     def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
-        ends = np.cumsum([0, *(member.agents for member in self.members)])
-        played = []
-        for member, begin, end in zip(self.members, ends[:-1], ends[1:], strict=True):
-            own = np.flatnonzero((self._order >= begin) & (self._order < end))
-            own = own[np.argsort(self._order[own])]
-            played.append(member.play(jax.tree.map(lambda leaf, own=own: leaf[own], actors), seed))
+        dealt = jax.tree.map(operator.itemgetter(np.argsort(self._order)), actors)
+        played, first = [], 0
+        for member in self.members:
+            own = jax.tree.map(operator.itemgetter(slice(first, first + member.agents)), dealt)
+            played.append(member.play(own, seed))
+            first += member.agents
         success, returns = self._joined(played)
         return success, returns
 

@@ -1,6 +1,7 @@
 """What a fleet does, typed once: `Trainer`. And what its implementations share: agents dealt out to devices.
 
 JaxTrainer      environments inside the compiled program         jax_trainer
+SharedTrainer   the same, but all arms share one simulation      shared_trainer
 HostTrainer     environments that a simulator on the host steps  host_trainer
 Halves          two of the latter, side by side                  halves
 """
@@ -33,7 +34,7 @@ CALL_SECONDS_PER_BYTE = 2e-8
 
 
 class Trainer(Protocol[Agents]):
-    """Trains the agents of arms that share a program. It holds no training state: callers hold the agents."""
+    """Trains the agents of arms that train together. It holds no training state: callers hold the agents."""
 
     agents: int
     """How many there are."""
@@ -41,6 +42,9 @@ class Trainer(Protocol[Agents]):
     """Into how many smaller fleets the agents are split; a checkpoint must be loaded into as many."""
     first_update_round: int
     """The first round with updates, from which on rounds take longer."""
+
+    def shapes(self) -> Any:
+        """Shapes and dtypes of the devices' part of what `init` gives."""
 
     def init(self) -> Agents:
         """New agents; with environments on the host, at the start of their first episodes."""
@@ -76,14 +80,14 @@ class OnDevices(Generic[ProgramT]):
     program: ProgramT
     parts = 1
 
-    def __init__(self, arms: Sequence[Arm], number: int = 0) -> None:
+    def __init__(self, arms: Sequence[Arm], number: int = 0, *, devices: int | None = None) -> None:
         self.number = number
         """Which part of a larger fleet it is."""
         program: Any = shared_program(arms)
         self.program = program
         self.first_update_round = self.program.first_update_round
         self.agents = sum(arm.agents for arm in arms)
-        self.mesh = mesh_for(self.agents)
+        self.mesh = mesh_for(min(self.agents, devices or self.agents))
         self.sharding = split_over(self.mesh)
         # Every device gets equally many agents: the last is repeated, and the copies are ignored.
         self.surplus = -self.agents % self.mesh.size

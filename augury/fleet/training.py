@@ -25,6 +25,7 @@ from augury.fleet.arm import Arm
 from augury.fleet.building import fleets_of, program_of
 from augury.fleet.checks import resolved
 from augury.fleet.devices import record
+from augury.fleet.memory import check_memory
 from augury.fleet.pace import Pace
 from augury.fleet.program.base import Measured
 from augury.fleet.trainer import CALL_SECONDS, Trainer
@@ -66,7 +67,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 def train(arms: Sequence[Arm], watch: Watcher | None = None) -> list[Result]:
-    """Train several arms, those that share a program in one fleet; results in the order of the arms."""
+    """Train several arms, in as few fleets as they need; results in the order of the arms."""
     arms = [resolved(arm) for arm in arms]
     results: dict[int, Result] = {}
     for places in fleets_of(arms):
@@ -82,7 +83,7 @@ def train_fleet(
     checkpoint_every: float = 60.0,
     watch: Watcher | None = None,
 ) -> list[Result]:
-    """Train arms that share a program; from `checkpoint` on, if that file exists.
+    """Train arms that share a program or a simulation; from `checkpoint` on, if that file exists.
 
     A run that was killed and goes on from its checkpoint ends with the same results, bit for bit.
     """
@@ -162,9 +163,11 @@ def _start(
     """The trainer, and the state in which its run begins or continues."""
     if checkpoint is None or not checkpoint.exists():
         trainer = trainer_for(arms)
+        check_memory(trainer.agents, trainer.shapes())
         return trainer, _Run(trainer.init(), rounds=0, history={}, seconds=0.0)
     found = checkpoints.load(checkpoint, asked)
     trainer = trainer_for(arms, found.parts)
+    check_memory(trainer.agents, trainer.shapes())
     try:
         agents = trainer.load(found.agents)
     except (KeyError, ValueError) as error:

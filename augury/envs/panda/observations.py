@@ -84,3 +84,12 @@ def asked(goals: GoalTask, snapshot: Snapshot, action: AnyArray) -> tuple[AnyArr
     closed = xp.zeros_like(target[..., :1])
     width = snapshot.fingers_width + GRIP * action[..., 3:] if grips(goals) else closed
     return target, xp.concatenate([width / 2, width / 2], -1)
+
+
+def servo_targets(angles: AnyArray, torques: AnyArray, stiffness: AnyArray, fingers: AnyArray) -> AnyArray:
+    """Targets of all servos, with which the arm comes to rest at these angles while it gives these torques.
+
+    A servo that gives a torque rests off its target. So the target is moved that far beyond.
+    """
+    xp = angles.__array_namespace__()
+    return xp.concatenate([angles + torques / stiffness, fingers], -1)

@@ -39,7 +39,7 @@ from augury.envs.panda.environment import PandaEnvironment
 from augury.envs.panda.goals import GOAL_TASKS, START_DRAWS, RotationTask
 from augury.envs.panda.kinematics import joint_targets
 from augury.envs.panda.model import build
-from augury.envs.panda.observations import JOINTS, Snapshot, asked, both_goals, observed
+from augury.envs.panda.observations import JOINTS, Snapshot, asked, both_goals, observed, servo_targets
 from augury.envs.panda.robot import COARSE, FINE, Pace
 from augury.errors import UserError
 from augury.transition import Transition
@@ -89,8 +89,7 @@ class PandaTask(PandaEnvironment):
         """Joint targets that move the hand by the action's displacement."""
         target, fingers = asked(self.goals, _snapshot(moment), action)
         angles, torques = joint_targets(moment.qpos[:, :JOINTS], target)
-        # A servo that gives a torque rests off its target. So the target is moved that far beyond.
-        return np.concatenate([angles + torques / self.stiffness, fingers], 1)
+        return servo_targets(angles, torques, self.stiffness, fingers)
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
         # Computed from the observed 32-bit goals, so that anyone who relabels an observation gets the same.

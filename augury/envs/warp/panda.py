@@ -21,7 +21,7 @@ from augury.envs.panda import robot
 from augury.envs.panda.environment import PandaEnvironment
 from augury.envs.panda.goals import START_DRAWS
 from augury.envs.panda.kinematics import hand_motion, reaching
-from augury.envs.panda.observations import JOINTS, Snapshot, asked, both_goals, observed
+from augury.envs.panda.observations import JOINTS, Snapshot, asked, both_goals, observed, servo_targets
 from augury.envs.panda.robot import FINE, Pace
 from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
 from augury.errors import UserError
@@ -76,9 +76,8 @@ class WarpPandaTask(PandaEnvironment):
     def step(self, key: Key, state: World, action: Array) -> tuple[World, Array, Array]:
         target, fingers = asked(self.goals, _snapshot(state), action)
         angles, torques = reaching(state.qpos[:JOINTS], target)
-        # A servo that gives a torque rests off its target. So the target is moved that far beyond.
-        control = jnp.concatenate([angles + torques / self._stiffness, fingers])
-        qpos, qvel = self._simulation.advance(state.qpos, state.qvel, control)
+        control = servo_targets(angles, torques, self._stiffness, fingers)
+        qpos, qvel = self.simulation.advance(state.qpos, state.qvel, control)
         after = World(qpos, qvel, state.goal)
         goals = both_goals(self.goals, _snapshot(after)).values()
         return after, self.goals.reward(*goals), self.goals.succeeded(*goals)
@@ -88,7 +87,8 @@ class WarpPandaTask(PandaEnvironment):
         return self.twin.stiffness.astype(np.float32)
 
     @property
-    def _simulation(self) -> Simulation:
+    def simulation(self) -> Simulation:
+        """What steps its worlds; it is made when first asked for."""
         if self.needs_gpu and jax.default_backend() == "cpu":
             raise UserError(
                 f"{self.name} simulates on an NVIDIA GPU, and JAX has none: choose {self.twin.name}"

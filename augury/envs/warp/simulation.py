@@ -25,7 +25,7 @@ MOST_WORLDS = 8192
 MOST_ITERATIONS = 10
 """Of the solver. All worlds wait for the slowest, and beyond ten nothing changes but the last digits."""
 
-warp.config.quiet = True
+warp.config.log_level = warp.LOG_WARNING
 _Rows: Any = warp.array2d(dtype=float)
 
 
