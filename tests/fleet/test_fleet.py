@@ -15,6 +15,7 @@ from augury.fleet import Arm, resolved, train, train_fleet
 from augury.fleet.building import fleets_of, program_of
 from augury.fleet.jax_trainer import JaxTrainer
 from augury.replay import Replay
+from tests.fleet.comparing import assert_different, assert_same, member
 from tests.marks import slowly
 
 SMALL = Arm(
@@ -37,19 +38,6 @@ def learned(arm: Arm):
     fleet = JaxTrainer([arm])
     agents = fleet.advance(fleet.init(), 0, arm.rounds)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[: arm.agents], agents.learner)
-
-
-def assert_same(first, second):
-    jax.tree.map(np.testing.assert_array_equal, first, second)
-
-
-def assert_different(first, second):
-    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    assert any((a != b).any() for a, b in pairs)
-
-
-def member(learners, index):
-    return jax.tree.map(lambda leaf: leaf[index : index + 1], learners)
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.trainers import trainer_for
 from augury.runs import checkpoints, results
 from augury.transition import seen as seen_by_policies
+from tests.fleet.comparing import KilledError, assert_same
 from tests.marks import slowly
 
 EPISODE, STEP = 2.0**-12, 2.0**-4  # units in which an observation counts them: small, and exact
@@ -186,18 +187,10 @@ def episode_and_step(observation):
     return np.moveaxis(np.asarray(observation["observation"])[..., 2:] / [EPISODE, STEP], -1, 0)
 
 
-def assert_same(first, second):
-    jax.tree.map(np.testing.assert_array_equal, first, second)
-
-
 def assert_same_results(first, second):
     assert first.keys() == second.keys()
     for name in first:
         np.testing.assert_array_equal(first[name], second[name])
-
-
-def member(tree, index):
-    return jax.tree.map(lambda leaf: leaf[index : index + 1], tree)
 
 
 @pytest.mark.slow
@@ -277,10 +270,6 @@ def test_halves_do_not_wait_for_each_other(monkeypatch):
 
     monkeypatch.setattr(Engine, "step", step_together)
     fleet.advance(agents, 0, 3)
-
-
-class KilledError(Exception):
-    """What ends a run at a moment of a test's choosing."""
 
 
 @pytest.mark.parametrize("parts", slowly(1, 2))

@@ -24,6 +24,7 @@ from augury.fleet.defaults import DEFAULTS, UNSET
 from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.progress import Display
 from augury.runs import checkpoints, results
+from tests.fleet.comparing import KilledError, assert_different, assert_same, member
 
 EPISODE, STEP = 2.0**-10, 2.0**-4  # units in which an observation counts them: small, and exact
 
@@ -171,19 +172,6 @@ def stored(arm):
     fleet, agents = trained(arm)
     rows = np.roll(agents.buffers.observed[: arm.agents], -arm.steps % arm.buffer_size, 2)
     return jax.tree.map(np.asarray, fleet.program.replay.layout.unpack(rows))
-
-
-def assert_same(first, second):
-    jax.tree.map(np.testing.assert_array_equal, first, second)
-
-
-def assert_different(first, second):
-    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    assert any((a != b).any() for a, b in pairs)
-
-
-def member(tree, index):
-    return jax.tree.map(lambda leaf: leaf[index : index + 1], tree)
 
 
 def test_arms_can_be_sent_to_other_processes():
@@ -336,10 +324,6 @@ def test_evaluation_plays_whole_episodes_without_exploration():
     np.testing.assert_allclose(measured.returns, by_hand, rtol=1e-5)
     np.testing.assert_array_equal(measured.success, 0)  # a first episode never terminates
     assert (measured.observed_reward_density > 0).all()  # but others do
-
-
-class KilledError(Exception):
-    """What ends a run at a moment of a test's choosing."""
 
 
 def test_a_killed_run_resumes_bit_for_bit(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from augury.fleet import Arm, jax_trainer, memory, resolved, shared_trainer, tra
 from augury.fleet.building import fleets_of
 from augury.fleet.trainers import trainer_for
 from augury.runs import checkpoints
+from tests.fleet.comparing import KilledError, assert_same
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,13 @@ MORE = replace(NONE, seed=20)  # the program of NONE
 ARMS = [NONE, TRANSLATE, MORE]
 
 
-class KilledError(Exception):
-    """In place of a SIGKILL."""
-
-
 @pytest.fixture(scope="module")
 def together():
     return train_fleet(ARMS)
 
 
-def assert_same(first, second):
-    jax.tree.map(
-        np.testing.assert_array_equal, (first.evaluations, first.actors), (second.evaluations, second.actors)
-    )
+def whole(result):
+    return result.evaluations, result.actors
 
 
 def test_arms_of_one_simulation_are_one_fleet():
@@ -68,7 +63,7 @@ def test_arms_of_one_simulation_are_one_fleet():
 def test_every_arm_trains_as_it_would_alone(together):
     for arm, result in zip(ARMS, together, strict=True):
         (alone,) = train_fleet([arm])
-        assert_same(alone, result)
+        assert_same(whole(alone), whole(result))
     assert [result.evaluations["seeds"].tolist() for result in together] == [[0, 1], [7, 8, 9], [20, 21]]
 
 
@@ -103,8 +98,8 @@ def test_a_killed_fleet_resumes_bit_for_bit(together, tmp_path, monkeypatch):
         with pytest.raises(KilledError):
             train_fleet(ARMS, checkpoint=path, checkpoint_every=0)
     assert checkpoints.load(path, [resolved(arm).described() for arm in ARMS]).rounds < 32
-    for resumed, whole in zip(train_fleet(ARMS, checkpoint=path), together, strict=True):
-        assert_same(resumed, whole)
+    for resumed, expected in zip(train_fleet(ARMS, checkpoint=path), together, strict=True):
+        assert_same(whole(resumed), whole(expected))
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs.base import RunsIn
-from augury.envs.panda import robot
+from augury.envs.panda import robot, settings
 from augury.envs.panda.environment import PandaEnvironment
 from augury.envs.panda.goals import START_DRAWS
 from augury.envs.panda.kinematics import hand_motion, reaching
@@ -55,7 +55,9 @@ class WarpPandaTask(PandaEnvironment):
 
     @property
     def name(self) -> str:
-        return f"{self.twin.name}-warp"
+        # What the goals are called comes last, as it does of every task: studies put it there.
+        goals = self.goals.name.removeprefix(settings.task_name(self.goals))
+        return f"{self.twin.name.removesuffix(goals)}-warp{goals}"
 
     @property
     def twin(self) -> PandaTask:
