@@ -24,9 +24,10 @@ from augury.study.cluster import Cluster
 from augury.study.entry import Planned, begin, plan
 from augury.study.local import Local
 from augury.study.processes import Worker
-from augury.study.runner import Executor
+from augury.study.runner import Event, Executor, Job
 from augury.study.runner import run as run_fleets
 from augury.study.schema import ChanceStudy, Study
+from augury.study.sharing import take_equal
 from augury.study.view import View
 
 CHANCES = "chances.json"
@@ -61,14 +62,16 @@ def run(asked: Run, studies: Sequence[tuple[Path, Study | ChanceStudy]], spare: 
 
 def _train(asked: Run, planned: Sequence[Planned], spare: Worker | None) -> bool:
     """Train what is not finished; whether all is now."""
-    jobs = []
+    jobs: list[Job] = []
     for one in planned:
-        fleets, remarks = begin(one)
+        fleets, remarks = begin(one, jobs)
         for line in remarks:
             say(line, code=0)
-        kept = len(one.chosen) - sum(len(job.arms) for job in fleets)
+        kept = sum(one.store.is_finished(arm) for arm in one.chosen)
+        shared = len(one.chosen) - kept - sum(len(job.arms) for job in fleets)
         part = f"{len(one.chosen)} of " if len(one.chosen) < len(one.arms) else ""
         counts = f"{part}{len(one.arms)} arms, {kept} finished, {len(fleets)} fleets to train"
+        counts += f", {shared} arms come from those of another study" if shared else ""
         console.print(f"[bold]{escape(one.study.title)}[/bold]: {counts}", highlight=False)
         jobs += fleets
     if not jobs:
@@ -76,8 +79,15 @@ def _train(asked: Run, planned: Sequence[Planned], spare: Worker | None) -> bool
     try:
         with _executor(asked, spare) as executor:
             view = View([(one.store, one.chosen) for one in planned], jobs, console, executor.at_once)
+
+            def watch(event: Event) -> None:
+                if event.kind == "finished":
+                    for one in planned:
+                        take_equal(one.store, one.chosen)
+                view.show(event)
+
             with view:
-                return run_fleets(jobs, executor, view.show)
+                return run_fleets(jobs, executor, watch)
     except KeyboardInterrupt:
         raise SystemExit(say("stopped; the same command goes on from here", code=130)) from None
 

@@ -18,6 +18,7 @@ from augury.study.record import Record
 from augury.study.rows import slug
 from augury.study.runner import Event, Executor, Job, jobs_of, run
 from augury.study.schema import Study, checked, read
+from augury.study.sharing import identity, take_equal
 from augury.study.store import Store
 
 
@@ -106,11 +107,16 @@ def plan(
     return Planned(asked, name, Store(out / name), arms, part_of(arms, only, where), source, command)
 
 
-def begin(planned: Planned) -> tuple[list[Job], list[str]]:
-    """Record the study in its folder; return the fleets to train, and remarks for the user."""
+def begin(planned: Planned, others: Sequence[Job] = ()) -> tuple[list[Job], list[str]]:
+    """Record the study in its folder; return the fleets to train, and remarks for the user.
+
+    Arms that other studies have trained, or train in the fleets `others`, are not trained again.
+    """
     store, chosen = planned.store, planned.chosen
     remarks = store.begin(planned.study, planned.name, planned.source, planned.arms, planned.command, chosen)
-    fleets = jobs_of(store, chosen)
+    remarks += take_equal(store, chosen)
+    promised = {identity(one.arm.described()) for job in others for one in job.arms}
+    fleets = jobs_of(store, [one for one in chosen if identity(one.arm.described()) not in promised])
     later = jobs_of(store, [one for one in planned.arms if one not in chosen])
     return fleets, remarks + store.others_begun([fleet.folder for fleet in (*fleets, *later)])
 
