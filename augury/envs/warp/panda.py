@@ -91,7 +91,7 @@ class WarpPandaTask(PandaEnvironment):
     @property
     def simulation(self) -> Simulation:
         """What steps its worlds; it is made when first asked for."""
-        if self.needs_gpu and jax.default_backend() == "cpu":
+        if self.needs_gpu and jax.default_backend() != "gpu":
             raise UserError(
                 f"{self.name} simulates on an NVIDIA GPU, and JAX has none: choose {self.twin.name}"
             )

@@ -36,7 +36,7 @@ class Simulation:
         self._host = model
         self._substeps = substeps
         self._contacts = contacts
-        self._on_gpu = jax.default_backend() != "cpu"
+        self._on_gpu = jax.default_backend() == "gpu"
         self._device = "cuda:0" if self._on_gpu else "cpu"
         self._simulate = lru_cache(maxsize=None)(self._made)
         self.advance = jax.custom_batching.custom_vmap(self._advance)
