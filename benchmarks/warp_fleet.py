@@ -42,7 +42,7 @@ def main(
     print(f"{'agents':>8}" + "".join(f"{column:>15}" for column in COLUMNS))
     for count in agents:
         settings = (
-            f"--agents {count // processes} --environments {environments} --collect {collect} "
+            f"--agents {-(-count // processes)} --environments {environments} --collect {collect} "
             f"--update-ratio {update_ratio} --steps {steps} --alone"
         )
         command = [sys.executable, __file__, environment, *settings.split()]

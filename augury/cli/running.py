@@ -19,7 +19,7 @@ from augury.cli.study_run import Run
 from augury.fleet import keep_compiled
 from augury.runs.files import claimed, replacing
 from augury.study import chances
-from augury.study.arms import Size
+from augury.study.arms import Size, StudyArm
 from augury.study.cluster import Cluster
 from augury.study.entry import Planned, begin, plan
 from augury.study.local import Local
@@ -28,6 +28,7 @@ from augury.study.runner import Event, Executor, Job
 from augury.study.runner import run as run_fleets
 from augury.study.schema import ChanceStudy, Study
 from augury.study.sharing import take_equal
+from augury.study.store import Store
 from augury.study.view import View
 
 CHANCES = "chances.json"
@@ -63,29 +64,36 @@ def run(asked: Run, studies: Sequence[tuple[Path, Study | ChanceStudy]], spare: 
 def _train(asked: Run, planned: Sequence[Planned], spare: Worker | None) -> bool:
     """Train what is not finished; whether all is now."""
     jobs: list[Job] = []
+    promised: list[tuple[Store, list[StudyArm]]] = []
     for one in planned:
         fleets, remarks = begin(one, jobs)
         for line in remarks:
             say(line, code=0)
-        kept = sum(one.store.is_finished(arm) for arm in one.chosen)
-        shared = len(one.chosen) - kept - sum(len(job.arms) for job in fleets)
+        trained = [arm for job in fleets for arm in job.arms]
+        kept = [arm for arm in one.chosen if one.store.is_finished(arm)]
+        shared = [arm for arm in one.chosen if arm not in trained and arm not in kept]
         part = f"{len(one.chosen)} of " if len(one.chosen) < len(one.arms) else ""
-        counts = f"{part}{len(one.arms)} arms, {kept} finished, {len(fleets)} fleets to train"
-        counts += f", {shared} arms come from those of another study" if shared else ""
+        counts = f"{part}{len(one.arms)} arms, {len(kept)} finished, {len(fleets)} fleets to train"
+        counts += f", {len(shared)} arms come from those of another study" if shared else ""
         console.print(f"[bold]{escape(one.study.title)}[/bold]: {counts}", highlight=False)
         jobs += fleets
+        promised.append((one.store, shared))
     if not jobs:
         return True
+
+    def watch(event: Event) -> None:
+        if event.kind == "finished":
+            for store, arms in promised:
+                take_equal(store, arms)
+        view.show(event)
+
     try:
         with _executor(asked, spare) as executor:
-            view = View([(one.store, one.chosen) for one in planned], jobs, console, executor.at_once)
-
-            def watch(event: Event) -> None:
-                if event.kind == "finished":
-                    for one in planned:
-                        take_equal(one.store, one.chosen)
-                view.show(event)
-
+            shown = [
+                (one.store, [arm for arm in one.chosen if arm not in arms])
+                for one, (_, arms) in zip(planned, promised, strict=True)
+            ]
+            view = View(shown, jobs, console, executor.at_once)
             with view:
                 return run_fleets(jobs, executor, watch)
     except KeyboardInterrupt:

@@ -58,12 +58,22 @@ def _with_defaults(arm: Arm, environment: Environment) -> Arm:
 def _check_evaluation(arm: Arm, environment: Environment) -> None:
     """The same agents must be able to act in both environments: both in JAX, or both on the host."""
     other = envs.make(arm.evaluation_environment or arm.environment)
+    check_fits(environment, other)
+    if (environment.runs_in == "host") != (other.runs_in == "host"):
+        raise UserError(
+            f"agents that train on {environment.name} cannot be evaluated on {other.name} meanwhile: one is "
+            "simulated on the host. Evaluate them in the end, with augury evaluate"
+        )
+
+
+def check_fits(trained: Environment, other: Environment) -> None:
+    """Agents that were trained on one environment must be able to act in the other."""
     fits = all(
-        jax.tree.map(np.shape, getattr(environment, name)) == jax.tree.map(np.shape, getattr(other, name))
+        jax.tree.map(np.shape, getattr(trained, name)) == jax.tree.map(np.shape, getattr(other, name))
         for name in ("observation_low", "action_low")
     )
-    if not fits or environment.runs_in != other.runs_in:
-        raise UserError(f"agents trained on {environment.name} cannot be evaluated on {other.name}")
+    if not fits:
+        raise UserError(f"agents trained on {trained.name} cannot be evaluated on {other.name}")
 
 
 def _check_augmentation(arm: Arm, environment: Environment) -> None:

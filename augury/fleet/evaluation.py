@@ -12,11 +12,12 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from augury import envs
 from augury.agents import Parameters
 from augury.errors import UserError
 from augury.fleet.arm import Arm
 from augury.fleet.building import program_of
-from augury.fleet.checks import resolved
+from augury.fleet.checks import check_fits, resolved
 from augury.fleet.program.base import Program, blank_observation
 from augury.fleet.trainers import trainer_for
 from augury.runs import arrays as files
@@ -69,7 +70,12 @@ class Policies:
         for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
             if not least <= value < 2**31:
                 raise UserError(f"{name} must be at least {least}, and below 2^31, not {value}")
-        arm = self._arm(evaluation_environment=environment or self.environment, evaluation_episodes=episodes)
+        where = environment or self.environment
+        arm = self._arm(evaluation_environment=where, evaluation_episodes=episodes)
+        trained, other = envs.make(arm.environment), envs.make(where)
+        check_fits(trained, other)
+        if trained.runs_in != other.runs_in:  # it is played where it is simulated: on the host, or in JAX
+            arm = replace(arm, environment=where)
         with closing(trainer_for([resolved(arm)])) as trainer:
             return Played(*trainer.play(self.actors, seed))
 

@@ -36,6 +36,7 @@ class Halves:
         self.agents = sum(arm.agents for arm in arms)
         cuts = cut(arms, (self.agents + 1) // 2)
         self.halves = [HostTrainer(half, number) for number, half in enumerate(cuts)]
+        self.devices = self.halves[0].devices
         self.first_update_round = self.halves[0].first_update_round
 
     def shapes(self) -> Agents:

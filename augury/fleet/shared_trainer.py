@@ -45,6 +45,7 @@ class SharedTrainer:
         self.members = [
             JaxTrainer([arms[at] for at in group], number, devices=1) for number, group in enumerate(groups)
         ]
+        self.devices = self.members[0].devices
         self.parts = len(self.members)
         self.agents = sum(arm.agents for arm in arms)
         self.first_update_round = min(member.first_update_round for member in self.members)

@@ -38,6 +38,8 @@ class Trainer(Protocol[Agents]):
 
     agents: int
     """How many there are."""
+    devices: list[Any]
+    """On which they learn."""
     parts: int
     """Into how many smaller fleets the agents are split; a checkpoint must be loaded into as many."""
     first_update_round: int
@@ -88,6 +90,7 @@ class OnDevices(Generic[ProgramT]):
         self.first_update_round = self.program.first_update_round
         self.agents = sum(arm.agents for arm in arms)
         self.mesh = mesh_for(min(self.agents, devices or self.agents))
+        self.devices = list(self.mesh.devices.flat)
         self.sharding = split_over(self.mesh)
         # Every device gets equally many agents: the last is repeated, and the copies are ignored.
         self.surplus = -self.agents % self.mesh.size

@@ -163,11 +163,11 @@ def _start(
     """The trainer, and the state in which its run begins or continues."""
     if checkpoint is None or not checkpoint.exists():
         trainer = trainer_for(arms)
-        check_memory(trainer.agents, trainer.shapes())
+        check_memory(trainer.agents, trainer.shapes(), trainer.devices)
         return trainer, _Run(trainer.init(), rounds=0, history={}, seconds=0.0)
     found = checkpoints.load(checkpoint, asked)
     trainer = trainer_for(arms, found.parts)
-    check_memory(trainer.agents, trainer.shapes())
+    check_memory(trainer.agents, trainer.shapes(), trainer.devices)
     try:
         agents = trainer.load(found.agents)
     except (KeyError, ValueError) as error:

@@ -18,7 +18,7 @@ from augury.study.record import Record
 from augury.study.rows import slug
 from augury.study.runner import Event, Executor, Job, jobs_of, run
 from augury.study.schema import Study, checked, read
-from augury.study.sharing import identity, take_equal
+from augury.study.sharing import identities, identity, take_equal
 from augury.study.store import Store
 
 
@@ -110,13 +110,17 @@ def plan(
 def begin(planned: Planned, others: Sequence[Job] = ()) -> tuple[list[Job], list[str]]:
     """Record the study in its folder; return the fleets to train, and remarks for the user.
 
-    Arms that other studies have trained, or train in the fleets `others`, are not trained again.
+    Arms that other studies have trained, or train in the fleets `others`, are not trained again, except in
+    fleets that were begun: those go on from their checkpoints.
     """
     store, chosen = planned.store, planned.chosen
     remarks = store.begin(planned.study, planned.name, planned.source, planned.arms, planned.command, chosen)
-    remarks += take_equal(store, chosen)
-    promised = {identity(one.arm.described()) for job in others for one in job.arms}
-    fleets = jobs_of(store, [one for one in chosen if identity(one.arm.described()) not in promised])
+    begun = [one for job in jobs_of(store, chosen) if job.is_begun for one in job.arms]
+    remarks += take_equal(store, [one for one in chosen if one not in begun])
+    promised = identities([one for job in others for one in job.arms])
+    fleets = jobs_of(
+        store, [one for one in chosen if one in begun or identity(one.arm.described()) not in promised]
+    )
     later = jobs_of(store, [one for one in planned.arms if one not in chosen])
     return fleets, remarks + store.others_begun([fleet.folder for fleet in (*fleets, *later)])
 

@@ -38,6 +38,11 @@ class Job:
     folder: Path
 
     @property
+    def is_begun(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        return (self.folder / checkpoints.NAME).exists()
+
+    @property
     def steps(self) -> int:
         return self.arms[0].arm.rounds * self.arms[0].arm.round_steps
 
@@ -155,7 +160,7 @@ def _begun(store: Store, waiting: Sequence[StudyArm]) -> list[Job]:
     for path, told in store.of_fleets(JOB):
         arms = [by_key[task, name] for task, name in told["names"] if (task, name) in by_key]
         job = _job(store, arms)
-        if job.folder == path.parent and (path.parent / checkpoints.NAME).exists():
+        if job.folder == path.parent and job.is_begun:
             found.append(job)
     kept: list[Job] = []
     for job in sorted(found, key=lambda job: -len(job.arms)):

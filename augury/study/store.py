@@ -133,6 +133,15 @@ class Store:
     def is_finished(self, one: StudyArm) -> bool:
         return (self.place(one) / results.EVALUATIONS).exists()
 
+    def finished(self) -> dict[Path, Result]:
+        """The results of finished arms, by where they are; damaged ones are left out."""
+        found = {}
+        for row in self._read().rows:
+            place = self.folder / ARMS / row.folder
+            with suppress(UserError):
+                found[place] = _whole(place)
+        return found
+
     def publish(self, fleet: Path) -> None:
         """Move the results of a finished fleet to `ARMS`, and remove the fleet's folder."""
         try:

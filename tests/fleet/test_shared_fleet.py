@@ -11,6 +11,7 @@ from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
 from augury.fleet import Arm, jax_trainer, memory, resolved, shared_trainer, train_fleet, training
 from augury.fleet.building import fleets_of
+from augury.fleet.evaluation import Policies
 from augury.fleet.trainers import trainer_for
 from augury.runs import checkpoints
 from tests.fleet.comparing import KilledError, assert_same
@@ -114,7 +115,16 @@ def test_policies_play_in_the_order_of_their_arms(together):
         )
 
 
+@pytest.mark.slow
+def test_policies_play_where_steps_happen_elsewhere(together):
+    result = together[0]
+    own, elsewhere = (
+        Policies(result.asked, result.actors).play(name, 4, seed=1) for name in (None, "goal2d")
+    )
+    np.testing.assert_allclose(own.returns, elsewhere.returns, atol=1e-4)
+
+
 def test_what_does_not_fit_into_memory_is_refused_before_training(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "_limit", lambda device: 100_000)
     with pytest.raises(UserError, match=r"2 agents need .* GiB .*: about 1 would fit; train fewer"):
         train_fleet([replace(NONE, steps=1_000, buffer_size=1_000)])

@@ -4,13 +4,25 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from augury.cli import main
+from augury.runs import checkpoints
 from augury.study import run_study
 from augury.study.arms import Size
 from augury.study.entry import begin, plan
+from augury.study.runner import jobs_of
+from augury.study.sharing import identity
+from augury.study.worker import write_job
 from tests.study.test_parts import FILE, NONE, ONE, TWO
+
+EQUAL = """
+[[arms]]
+name = "equal"
+learning_rate = 0.01
+"""
+"""An arm that trains in the fleet of the first."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +56,9 @@ def test_a_finished_arm_of_another_study_is_taken_over(runs):
     fleets, remarks = begin(study)
     assert names(fleets) == [[ONE, TWO]]
     place = runs / "first" / "arms" / "goal2d" / "none"
-    assert remarks == [f"goal2d: none is that of {place}, and not trained again"]
+    assert len(remarks) == 1
+    assert remarks[0].startswith(f"goal2d: none is that of {place}, finished 20")
+    assert remarks[0].endswith(": it is not trained again")
     for path in place.iterdir():
         assert (study.store.place(study.arms[0]) / path.name).read_bytes() == path.read_bytes()
     assert study.store.record().result("none").evaluations["steps"].tolist() == [512, 1024]
@@ -60,9 +74,45 @@ def test_an_arm_with_other_settings_is_not(runs, change):
     assert remarks == []
 
 
-def test_a_damaged_arm_is_not(runs):
-    (runs / "first" / "arms" / "goal2d" / "none" / "evaluations.npz").write_bytes(b"half")
+@pytest.mark.parametrize("damage", ["half a file", "curves of another length", "a folder that was set aside"])
+def test_a_damaged_arm_is_not(runs, damage):
+    place = runs / "first" / "arms" / "goal2d" / "none"
+    path = place / "evaluations.npz"
+    if damage == "half a file":
+        path.write_bytes(path.read_bytes()[:100])
+    elif damage == "curves of another length":
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        np.savez_compressed(path, **{**arrays, "steps": arrays["steps"][:1]})
+    else:
+        place.rename(place.with_name("none.damaged-1"))
     assert names(begin(planned(runs))[0]) == [[NONE], [ONE, TWO]]
+
+
+def test_what_is_named_by_its_module_is_not(runs):
+    """Its file may have been edited since."""
+    path = runs / "first" / "arms" / "goal2d" / "none" / "run.json"
+    record = json.loads(path.read_text())
+    assert identity(record["asked"]) is not None
+    assert identity({**record["asked"], "augmentation": "mine:shift"}) is None
+    assert identity({**record["asked"], "environment": "mine:Maze"}) is None
+
+
+def test_a_fleet_that_was_begun_goes_on(runs):
+    """Also where another study has finished one of its arms meanwhile."""
+    study = planned(runs, FILE + EQUAL)
+    begun, other = jobs_of(study.store, study.arms)
+    assert names([begun, other]) == [[NONE, "equal"], [ONE, TWO]]
+    write_job(
+        begun.folder,
+        [one.arm for one in begun.arms],
+        [str(one.folder) for one in begun.arms],
+        [(one.task, one.name) for one in begun.arms],
+    )
+    assert names(begin(study)[0]) == [[ONE, TWO], ["equal"]]  # no checkpoint yet: nothing is lost
+    shutil.rmtree(study.store.folder / "arms")
+    (begun.folder / checkpoints.NAME).write_bytes(b"a checkpoint")
+    assert names(begin(study)[0]) == [[NONE, "equal"], [ONE, TWO]]
 
 
 def test_of_two_studies_that_are_run_together_the_first_trains_for_both(runs):

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from augury.envs.warp.simulation import Simulation
 
 MOST_CONTACTS = 16
-"""Points at which bodies of a world may touch at the same time."""
+"""Points at which bodies may touch at the same time, on average over all worlds. Exploring hands made three,
+and 25 rows of a world's 77 in the solver."""
 
 
 class World(NamedTuple):
@@ -93,7 +94,8 @@ class WarpPandaTask(PandaEnvironment):
         """What steps its worlds; it is made when first asked for."""
         if self.needs_gpu and jax.default_backend() != "gpu":
             raise UserError(
-                f"{self.name} simulates on an NVIDIA GPU, and JAX has none: choose {self.twin.name}"
+                f"{self.name} needs an NVIDIA GPU, and JAX finds none: install jax[cuda13] where there "
+                f"is one, or choose {self.twin.name}"
             )
         return _simulation(self)
 
