@@ -61,8 +61,8 @@ def _check_evaluation(arm: Arm, environment: Environment) -> None:
     check_fits(environment, other)
     if (environment.runs_in == "host") != (other.runs_in == "host"):
         raise UserError(
-            f"agents trained on {environment.name} cannot be evaluated on {other.name} while they train: one of "
-            "these is simulated on the host; augury evaluate does that in the end"
+            f"agents trained on {environment.name} cannot be evaluated on {other.name} while they train: one "
+            "of these is simulated on the host; augury evaluate does that in the end"
         )
 
 
