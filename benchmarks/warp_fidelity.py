@@ -17,7 +17,7 @@ import numpy as np
 import tyro
 
 from augury.envs import make
-from augury.envs.warp.panda import World
+from augury.envs.warp.manipulation import World
 
 TASKS = ("panda-push", "panda-slide", "panda-pick-and-place", "panda-flip")
 SHARES = (0.5, 0.9, 0.99, 1.0)

@@ -19,7 +19,7 @@ def _built_in() -> Mapping[str, AnyEnvironment]:
     from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS
     from augury.envs.panda.reference.panda_gym import REFERENCES
     from augury.envs.panda.tasks import PANDA_TASKS
-    from augury.envs.warp.panda import WARP_PANDA_TASKS
+    from augury.envs.warp.manipulation import WARP_PANDA_TASKS
 
     papers = (ANT.variant("paper"), HUMANOID.variant("paper"))
     goal2d = (Goal2D(), Goal2D(goals="quadrant"))

@@ -29,7 +29,7 @@ warp.config.log_level = warp.LOG_WARNING
 _Rows: Any = warp.array2d(dtype=float)
 
 
-class Simulation:
+class Worlds:
     """A model, and room on the device for the worlds that were asked for so far."""
 
     def __init__(self, model: mujoco.MjModel, substeps: int, contacts: int) -> None:

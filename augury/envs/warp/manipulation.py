@@ -28,7 +28,7 @@ from augury.errors import UserError
 from augury.transition import Array, Key, Observation
 
 if TYPE_CHECKING:
-    from augury.envs.warp.simulation import Simulation
+    from augury.envs.warp.worlds import Worlds
 
 MOST_CONTACTS = 16
 """Points at which bodies may touch at the same time, on average over all worlds. Exploring hands made three,
@@ -80,7 +80,7 @@ class WarpPandaTask(PandaEnvironment):
         target, fingers = asked(self.goals, _snapshot(state), action)
         angles, torques = reaching(state.qpos[:JOINTS], target)
         control = servo_targets(angles, torques, self._stiffness, fingers)
-        qpos, qvel = self.simulation.advance(state.qpos, state.qvel, control)
+        qpos, qvel = self.worlds.advance(state.qpos, state.qvel, control)
         after = World(qpos, qvel, state.goal)
         goals = both_goals(self.goals, _snapshot(after)).values()
         return after, self.goals.reward(*goals), self.goals.succeeded(*goals)
@@ -90,23 +90,23 @@ class WarpPandaTask(PandaEnvironment):
         return self.twin.stiffness.astype(np.float32)
 
     @property
-    def simulation(self) -> Simulation:
+    def worlds(self) -> Worlds:
         """What steps its worlds; it is made when first asked for."""
         if self.needs_gpu and jax.default_backend() != "gpu":
             raise UserError(
                 f"{self.name} needs an NVIDIA GPU, and JAX finds none: install jax[cuda13] where there "
                 f"is one, or choose {self.twin.name}"
             )
-        return _simulation(self)
+        return _worlds(self)
 
 
 @lru_cache(maxsize=8)
-def _simulation(task: WarpPandaTask) -> Simulation:
+def _worlds(task: WarpPandaTask) -> Worlds:
     try:
-        from augury.envs.warp.simulation import Simulation
+        from augury.envs.warp.worlds import Worlds
     except ImportError as error:
         raise UserError(f"{task.name} needs MuJoCo Warp: pip install 'augury[warp]' ({error})") from error
-    return Simulation(task.twin.bare_model, task.pace.substeps, MOST_CONTACTS)
+    return Worlds(task.twin.bare_model, task.pace.substeps, MOST_CONTACTS)
 
 
 def _snapshot(state: World) -> Snapshot:

@@ -11,7 +11,7 @@ import pytest
 from augury.cli import main
 from augury.envs import make
 from augury.envs.panda.kinematics import joint_targets, reaching
-from augury.envs.warp.panda import World
+from augury.envs.warp.manipulation import World
 from augury.errors import UserError
 from augury.fleet import Arm, train_fleet
 
@@ -83,7 +83,7 @@ def test_without_a_gpu_one_line_names_the_task_on_the_host(capsys, tmp_path):
 
 def test_without_warp_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco_warp", None)
-    monkeypatch.delitem(sys.modules, "augury.envs.warp.simulation", raising=False)
+    monkeypatch.delitem(sys.modules, "augury.envs.warp.worlds", raising=False)
     task = on_cpu("panda-push-coarse")
     state = task.reset(jax.random.key(0))
     with pytest.raises(UserError, match=r"panda-push-coarse-warp needs MuJoCo Warp: pip install 'augury\[w"):
@@ -117,15 +117,15 @@ def test_a_step_ends_where_mujoco_ends_it(name):
 
 @pytest.mark.slow
 def test_worlds_do_not_depend_on_how_they_are_batched(monkeypatch):
-    simulation = pytest.importorskip("augury.envs.warp.simulation")
+    module = pytest.importorskip("augury.envs.warp.worlds")
     engine, action = explored("panda-push")
     moment = engine.moment
     worlds = (moment.qpos, moment.qvel, make("panda-push").control(moment, action))
     worlds = tuple(jnp.asarray(part, jnp.float32) for part in worlds)
-    advance = on_cpu("panda-push").simulation.advance
+    advance = on_cpu("panda-push").worlds.advance
     together = jax.vmap(advance)(*worlds)
     in_two_axes = jax.vmap(jax.vmap(advance))(*(part.reshape(2, -1, part.shape[1]) for part in worlds))
-    monkeypatch.setattr(simulation, "MOST_WORLDS", 4)
+    monkeypatch.setattr(module, "MOST_WORLDS", 4)
     in_groups = jax.jit(jax.vmap(advance))(*worlds)
     for expected, *others in zip(together, in_two_axes, in_groups, strict=True):
         for other in others:
