@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from augury.errors import UserError
+from augury.fleet.trainer import Trainer
 
 FILLED = 0.9
 """Share of JAX's memory that agents may fill: the rest is for batches and activations."""
 _GIB = 2**30
 
 
-def check_memory(agents: int, state: Any, devices: Sequence[Any]) -> None:
-    """Raise where the state of so many agents, given by its shapes, does not fit into their devices."""
-    limits = [_limit(device) for device in devices]
+def check_memory(trainer: Trainer[Any]) -> None:
+    """Raise where a trainer's agents do not fit into their devices."""
+    limits = [_limit(device) for device in trainer.devices]
     if None in limits:
         return  # cores, whose memory is not divided up in advance
     limit = len(limits) * min(limits)  # every device has as many agents
-    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(trainer.shapes()))
     if needed <= FILLED * limit:
         return
-    fitting = int(FILLED * limit / (needed / agents))
+    fitting = int(FILLED * limit / (needed / trainer.agents))
     raise UserError(
-        f"{agents} agents need {needed / _GIB:.3g} GiB for replay buffers and networks, and there are "
-        f"{limit / _GIB:.3g}: about {fitting} would fit; train fewer at a time, or set a smaller buffer_size"
+        f"{trainer.agents} agents need {needed / _GIB:.3g} GiB for replay buffers and networks, and there "
+        f"are {limit / _GIB:.3g}: about {fitting} would fit; train fewer at a time, or set a smaller "
+        "buffer_size"
     )
 
 

@@ -161,13 +161,11 @@ def _start(
     arms: Sequence[Arm], checkpoint: Path | None, asked: list[dict[str, Any]]
 ) -> tuple[Trainer[Any], _Run]:
     """The trainer, and the state in which its run begins or continues."""
-    if checkpoint is None or not checkpoint.exists():
-        trainer = trainer_for(arms)
-        check_memory(trainer.agents, trainer.shapes(), trainer.devices)
+    found = checkpoints.load(checkpoint, asked) if checkpoint is not None and checkpoint.exists() else None
+    trainer = trainer_for(arms, found.parts if found is not None else None)
+    check_memory(trainer)
+    if checkpoint is None or found is None:
         return trainer, _Run(trainer.init(), rounds=0, history={}, seconds=0.0)
-    found = checkpoints.load(checkpoint, asked)
-    trainer = trainer_for(arms, found.parts)
-    check_memory(trainer.agents, trainer.shapes(), trainer.devices)
     try:
         agents = trainer.load(found.agents)
     except (KeyError, ValueError) as error:
