@@ -51,10 +51,10 @@ def main(
     shared |= {} if steps is None else {"steps": steps}
     if as_ratio_figures:
         shared |= {"random_action_probability": 0.0, "collect": 1, "updates": 1}
-    resolved = [resolved(Arm(environment=environment, **shared, **own)) for own in asked]
+    settings = [resolved(Arm(environment=environment, **shared, **own)) for own in asked]
     out.mkdir(parents=True, exist_ok=True)
-    for number, places in enumerate(fleets_of(resolved)):
-        fleet = [resolved[place] for place in places]
+    for number, places in enumerate(fleets_of(settings)):
+        fleet = [settings[place] for place in places]
         checkpoint = out / f"fleet-{number}.checkpoint"
 
         def show(progress: Progress, places: list[int] = places) -> None:
