@@ -1,4 +1,4 @@
-"""Environments by name, by `module:name`, or as they are."""
+"""Environments by name, by `module:name`, by the prefix of another library, or as they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from augury import references
+from augury.envs import adapters
 from augury.envs.base import AnyEnvironment
 from augury.envs.checks import checked
 from augury.errors import UserError
@@ -58,9 +59,12 @@ def register(environment: Any) -> Any:
 
 
 def make(source: Any) -> AnyEnvironment:
-    """The environment that a name, a `module:name` or an object stands for."""
+    """The environment that a name, a `module:name`, a `prefix:name` or an object stands for."""
     if not isinstance(source, str):
         return checked(source)
+    if adapters.is_adapted(source):
+        adapted: AnyEnvironment = checked(adapters.make(source))
+        return adapted
     return _loaded(source) if is_reference(source) else ENVIRONMENTS[source]
 
 
@@ -74,6 +78,8 @@ def reference(source: Any) -> str:
     if isinstance(source, str):
         return source
     if source.name in ENVIRONMENTS and ENVIRONMENTS[source.name] == source:
+        return str(source.name)
+    if adapters.is_adapted(source.name) and adapters.make(source.name) == source:
         return str(source.name)
     return reference_to(source) or _reference_to_class(source) or describe(source)
 
