@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from augury.augmentations import augmentation, choose, compose, from_numpy, hindsight, sometimes
     from augury.augmentations.symmetry import reflect, rotate
     from augury.envs import HostEnvironment, JaxEnvironment, register
+    from augury.envs.adapters.gymnasium import from_gymnasium
     from augury.envs.mujoco.task import MujocoTask
     from augury.fleet import Arm, Result, load_policies, train, use_all_cores
     from augury.study import Study, run_study
@@ -34,6 +35,7 @@ _HOMES = {
     "augmentation": "augury.augmentations",
     "choose": "augury.augmentations",
     "compose": "augury.augmentations",
+    "from_gymnasium": "augury.envs.adapters.gymnasium",
     "from_numpy": "augury.augmentations",
     "hindsight": "augury.augmentations",
     "load_policies": "augury.fleet",
@@ -61,6 +63,7 @@ __all__ = [
     "augmentation",
     "choose",
     "compose",
+    "from_gymnasium",
     "from_numpy",
     "hindsight",
     "load_policies",

@@ -10,6 +10,13 @@ class UserError(ValueError):
     """Bad input. The command line prints its message as one line and exits with code 2."""
 
 
+class RaisedElsewhere(Exception):  # noqa: N818
+    """The traceback of a user's code, as text: the cause of the one line about it."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     """Say that `name` is not a `kind`, and what was probably meant."""
     return UserError(f"unknown {kind} '{name}'{nearest(name, valid)}")

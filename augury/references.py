@@ -7,6 +7,7 @@ describe(mirror)                              the text that finds it again: "my_
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 import traceback
@@ -56,6 +57,16 @@ def describe(value: Any) -> str:
         return f"{value.__module__}:{value.__qualname__}"
     says_nothing: bool = kind.__repr__ is object.__repr__  # type: ignore[comparison-overlap]
     return f"{kind.__module__}:{kind.__qualname__}" if says_nothing else repr(value)
+
+
+def takes_argument(function: Any) -> bool:
+    """Whether a function cannot be called without an argument."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # one that Python cannot look into
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(one.kind in positional and one.default is one.empty for one in parameters)
 
 
 def reference_to(value: Any) -> str | None:

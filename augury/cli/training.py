@@ -16,11 +16,14 @@ from augury import augmentations, envs, report
 from augury.cli.output import check_seconds, console, say
 from augury.cli.runs import print_table
 from augury.cli.settings import Settings
-from augury.errors import UserError
+from augury.errors import RaisedElsewhere, UserError
 from augury.fleet import Arm, Interrupted, load_policies, resolved, train_fleet
 from augury.fleet.progress import Display
 from augury.runs import checkpoints, results
-from augury.runs.files import LOCK, PARTIAL, claimed, slug
+from augury.runs.files import LOCK, PARTIAL, claimed, replacing, slug
+
+TRACEBACK = "traceback.txt"
+"""In a run's folder, where an environment raised an error."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,13 @@ class Train:
                 raise SystemExit(
                     say(f"{stop}; go on with the same command and --resume --out {folder}", code=130)
                 ) from None
+            except UserError as error:
+                raise UserError(f"{error}{_traceback_kept(error, folder)}") from error
             results.write(folder, result)
             path.unlink(missing_ok=True)
         print_table([result])
+        if result.restarts:
+            print(result.restarts)
         print(f"results in {folder}")
 
 
@@ -109,7 +116,11 @@ class Evaluate:
 
 def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
     """Whether the run in this folder is finished; a folder that holds nothing yet becomes the new run's."""
-    held = {path.name for path in folder.iterdir() if path.name != LOCK and path.suffix != PARTIAL}
+    held = {
+        path.name
+        for path in folder.iterdir()
+        if path.name not in (LOCK, TRACEBACK) and path.suffix != PARTIAL
+    }
     begun = held == {results.RUN} and results.read_run(folder).get("finished") is None
     if not held or (begun and not resume):
         results.write_run(folder, asked, finished=None)
@@ -119,6 +130,16 @@ def _is_finished(folder: Path, resume: bool, asked: dict[str, Any]) -> bool:
     record = results.read_run(folder)
     checkpoints.refuse_other_run(folder, [record["asked"]], [asked])
     return record.get("finished") is not None
+
+
+def _traceback_kept(error: UserError, folder: Path) -> str:
+    """Where the traceback of an environment that raised an error was written, in words; empty if none was."""
+    if not isinstance(error.__cause__, RaisedElsewhere):
+        return ""
+    path = folder / TRACEBACK
+    with replacing(path) as temporary:
+        temporary.write_text(str(error.__cause__).lstrip(), encoding="utf-8")
+    return f" (traceback in {path})"
 
 
 def _rounded(success: float, returns: float) -> dict[str, float | None]:

@@ -127,7 +127,8 @@ class HostEngine(Protocol):
 
     def state(self) -> dict[str, npt.NDArray[Any]]: ...
 
-    def load_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None: ...
+    def load_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """Go on from a state. Returns None; or what is observed now, if all episodes had to begin anew."""
 
     def close(self) -> None: ...
 

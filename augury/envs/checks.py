@@ -35,6 +35,8 @@ def checked(environment: Any) -> Any:
 def _checked(environment: Any) -> Any:
     called = _called(environment)
     place = getattr(environment, "runs_in", None)
+    if place is None and hasattr(environment, "action_space"):
+        raise UserError(f"{called} is one environment, but fleets need many: give the function that makes it")
     if place not in _BASES:
         raise UserError(
             f"{called} is no environment that can be trained on: subclass augury.JaxEnvironment, "

@@ -11,7 +11,7 @@ from augury.envs import adapters
 from augury.envs.base import AnyEnvironment
 from augury.envs.checks import checked
 from augury.errors import UserError
-from augury.references import describe, is_reference, reference_to
+from augury.references import describe, is_reference, reference_to, takes_argument
 from augury.registry import Registry, origin_of
 
 
@@ -61,7 +61,7 @@ def register(environment: Any) -> Any:
 def make(source: Any) -> AnyEnvironment:
     """The environment that a name, a `module:name`, a `prefix:name` or an object stands for."""
     if not isinstance(source, str):
-        return checked(source)
+        return checked(_adapted(source) if _is_factory(source) else source)
     if adapters.is_adapted(source):
         adapted: AnyEnvironment = checked(adapters.make(source))
         return adapted
@@ -77,6 +77,8 @@ def reference(source: Any) -> str:
     """The text by which `make` finds an environment again, in this process or another."""
     if isinstance(source, str):
         return source
+    if not hasattr(source, "name"):  # a function that makes environments
+        return describe(source)
     if source.name in ENVIRONMENTS and ENVIRONMENTS[source.name] == source:
         return str(source.name)
     if adapters.is_adapted(source.name) and adapters.make(source.name) == source:
@@ -87,13 +89,29 @@ def reference(source: Any) -> str:
 @lru_cache(maxsize=64)
 def _loaded(text: str) -> AnyEnvironment:
     """Loaded once, so that it is the same environment wherever it is named."""
-    environment: AnyEnvironment = checked(load(text))
+    found = references.load(text, "environment")
+    if _is_factory(found):
+        made = None if takes_argument(found) else _made(found, text)
+        found = made if hasattr(made, "runs_in") else _adapted(found, text)
+    environment: AnyEnvironment = checked(_made(found, text))
     return environment
+
+
+def _is_factory(source: Any) -> bool:
+    """Whether it makes environments, as a function does, or a class of Gymnasium's."""
+    return callable(source) and not hasattr(source, "runs_in")
+
+
+def _adapted(factory: Any, name: str | None = None) -> Any:
+    """The environment that a factory of Gymnasium's environments makes."""
+    from augury.envs.adapters.gymnasium import from_gymnasium
+
+    return from_gymnasium(factory, name=name)
 
 
 def _made(found: Any, what: str) -> Any:
     """An environment as it is; a class or a function without arguments is called."""
-    if not (isinstance(found, type) or (callable(found) and not hasattr(found, "runs_in"))):
+    if not (isinstance(found, type) or _is_factory(found)):
         return found
     try:
         return found()

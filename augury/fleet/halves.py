@@ -74,6 +74,9 @@ class Halves:
         success, returns = _together(at_once(*(partial(half.play, own, seed) for half, own in pairs)))
         return success, returns
 
+    def restarts(self, agents: Agents) -> list[int]:
+        return sorted({rounds for half, own in self._with(agents) for rounds in half.restarts(own)})
+
     def call_seconds(self, agents: Agents) -> float:
         return self.halves[0].call_seconds(agents[0])
 

@@ -34,6 +34,7 @@ from augury.transition import Array, Transition
 HOST_CALL_SECONDS = 0.2
 """Length of one call of `advance`: nothing is copied, so an interrupt can be noticed soon."""
 _ENGINE = "engine."
+_RESTARTS = "restarts"
 _TRAINING, _EVALUATION, _PLAYING = 0, 1, 2
 
 
@@ -65,8 +66,11 @@ class HostTrainer(OnDevices[HostProgram]):
         outside, collect, width = agents.environment, self.program.collect, self._width
         agents = agents._replace(environment=None)
         observation, action = self._rows_of(outside["observation"]), outside["action"]
-        state = {name: values for name, values in outside.items() if name.startswith(_ENGINE)}
-        self._training.load_state({name.removeprefix(_ENGINE): values for name, values in state.items()})
+        restarts = {name: values for name, values in outside.items() if name == _RESTARTS}
+        if (starts := self._training.load_state(under(_ENGINE, outside))) is not None:
+            observation = self._rows_of(starts)
+            action = self._next_actions(agents.learner.actor, observation, first * collect)
+            restarts = {_RESTARTS: np.append(restarts.get(_RESTARTS, np.zeros(0, np.int64)), first)}
         for round_ in range(first, first + rounds):
             page = self._sheet(collect * width + self._observation_width)
             for turn in range(collect):
@@ -77,7 +81,7 @@ class HostTrainer(OnDevices[HostProgram]):
             page.rows[:, collect * width :] = observation.rows
             agents, actions = self.compiled.round(agents, self.settings, page.ready(), np.int32(round_))
             action = self._gathered(actions)
-        return agents._replace(environment=self._outside(observation, action))
+        return agents._replace(environment=self._outside(observation, action) | restarts)
 
     def evaluate(self, agents: Agent, rounds: int) -> Measured:
         """Measure every agent after that many rounds."""
@@ -97,6 +101,9 @@ class HostTrainer(OnDevices[HostProgram]):
     def load(self, arrays: Arrays) -> Agent:
         agents = self.restored(self.shapes(), arrays)
         return agents._replace(environment=under(self._outside_name, arrays))
+
+    def restarts(self, agents: Agent) -> list[int]:
+        return [int(rounds) for rounds in agents.environment.get(_RESTARTS, ())]
 
     def call_seconds(self, agents: Agent) -> float:
         return HOST_CALL_SECONDS

@@ -96,6 +96,9 @@ class SharedTrainer:
         success, returns = self._joined(played)
         return success, returns
 
+    def restarts(self, agents: Agents) -> list[int]:
+        return []
+
     def call_seconds(self, agents: Agents) -> float:
         return CALL_SECONDS
 

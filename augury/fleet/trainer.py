@@ -69,6 +69,9 @@ class Trainer(Protocol[Agents]):
     def play(self, actors: Parameters, seed: int) -> tuple[Any, Any]:
         """Share of successes and mean return of every policy, in episodes that start by the seed."""
 
+    def restarts(self, agents: Agents) -> list[int]:
+        """Rounds after which a run that was resumed could not go on exactly: its episodes began anew."""
+
     def call_seconds(self, agents: Agents) -> float:
         """How long a call of `advance` should take."""
 
@@ -107,6 +110,10 @@ class OnDevices(Generic[ProgramT]):
 
     def actors(self, agents: Agent) -> Parameters:
         return self.own(agents.learner.actor)
+
+    def restarts(self, agents: Agent) -> list[int]:
+        """None: the state of environments in the program is saved with the agents."""
+        return []
 
     def dealt(self, actors: Parameters) -> Parameters:
         """Policies dealt out like their agents, surplus ones too."""

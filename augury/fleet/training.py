@@ -34,7 +34,7 @@ from augury.runs import checkpoints
 from augury.runs.arrays import Arrays
 from augury.runs.checkpoints import Checkpoint
 from augury.runs.interrupts import deferred_interrupt
-from augury.runs.results import Result
+from augury.runs.results import RESTARTS, Result
 
 CHECKPOINT_SHARE = 0.05
 """Largest share of the time that checkpoints may take."""
@@ -85,7 +85,8 @@ def train_fleet(
 ) -> list[Result]:
     """Train arms that share a program or a simulation; from `checkpoint` on, if that file exists.
 
-    A run that was killed and goes on from its checkpoint ends with the same results, bit for bit.
+    A run that was killed and goes on from its checkpoint ends with the same results, bit for bit; where its
+    environments cannot be brought back, their episodes begin anew, and the result tells at which steps.
     """
     arms = [resolved(arm) for arm in arms]
     if len(fleets_of(arms)) != 1:
@@ -136,7 +137,8 @@ def train_fleet(
                 raise Interrupted(run.rounds * round_steps)
 
     seconds = run.seconds + time.monotonic() - began
-    return _results(arms, asked, run.history, trainer.actors(run.agents), seconds)
+    restarts = [rounds * round_steps for rounds in trainer.restarts(run.agents)]
+    return _results(arms, asked, run, trainer.actors(run.agents), seconds, restarts)
 
 
 def seconds_to_save(age: float, saving: float, checkpoint_every: float) -> float:
@@ -187,14 +189,20 @@ def _appended(history: Arrays, measured: Measured) -> Arrays:
 
 
 def _results(
-    arms: Sequence[Arm], asked: list[dict[str, Any]], history: Arrays, actors: Any, seconds: float
+    arms: Sequence[Arm],
+    asked: list[dict[str, Any]],
+    run: _Run,
+    actors: Any,
+    seconds: float,
+    restarts: list[int],
 ) -> list[Result]:
     """Cut the fleet's history and its policies into its arms."""
     recorded, results, first = record(), [], 0
+    recorded |= {RESTARTS: restarts} if restarts else {}
     for arm, settings in zip(arms, asked, strict=True):
         about = {"measure": envs.make(arm.environment).measure, **recorded}
         place = slice(first, first := first + arm.agents)
-        own, learnt = jax.tree.map(operator.itemgetter(place), (history, actors))
+        own, learnt = jax.tree.map(operator.itemgetter(place), (run.history, actors))
         results.append(Result(settings, _evaluations(arm, own), seconds, about, learnt))
     return results
 

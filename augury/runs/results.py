@@ -24,6 +24,8 @@ from augury.runs.files import replacing
 RUN = "run.json"
 EVALUATIONS = "evaluations.npz"
 POLICIES = "policies.safetensors"
+RESTARTS = "restarts"
+"""In `run.json`, of a run that was resumed: after which steps its episodes began anew."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,12 @@ class Result:
         """What its learning curves show."""
         recorded: Measure | None = self.about.get("measure")
         return recorded or _measure_before_it_was_recorded(self.asked["environment"])
+
+    @property
+    def restarts(self) -> str:
+        """Where the run was resumed without going on exactly, in words; mostly empty."""
+        steps = " and ".join(f"{step:,}" for step in self.about.get(RESTARTS, ()))
+        return f"resumed at step {steps}: episodes began anew" if steps else ""
 
     def curves(self, name: str | None = None) -> np.ndarray[Any, Any]:
         """A quantity as (agents, evaluations); by default what the environment is measured by."""

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-ADAPTERS: Mapping[str, str] = MappingProxyType({})
+ADAPTERS: Mapping[str, str] = MappingProxyType({"gymnasium": "augury.envs.adapters.gymnasium"})
 """The module of each prefix."""
 
 

@@ -20,13 +20,19 @@ def facts(record: Record) -> dict[str, str]:
         "Hardware": _joined(_machine(about["hardware"]) for about in abouts if about.get("hardware")),
         "Wall time": wall_time(record.finished),
         "Finished": _dates([about["finished"] for about in abouts if about.get("finished")]),
+        "Restarts": restarts(record.finished),
         "Versions": _versions([about["versions"] for about in abouts if about.get("versions")]),
     }
     return {name: fact for name, fact in known.items() if fact}
 
 
+def restarts(finished: Iterable[Finished]) -> str:
+    """Which arms were resumed without going on exactly, as their environments cannot be brought back."""
+    return _joined(one.result.restarts for one in finished)
+
+
 def _joined(words: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(words))
+    return ", ".join(dict.fromkeys(word for word in words if word))
 
 
 def _machine(hardware: dict[str, Any]) -> str:

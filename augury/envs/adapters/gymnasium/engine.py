@@ -1,0 +1,101 @@
+"""Copies of an environment as the trainer steps them: with seeds, ends of episodes, and a state.
+
+The state is the seed of every row, the number of its episode and the actions since that began. To go on
+there, the episodes are played again. An environment that then observes or earns anything else does not follow
+from seeds and actions alone: all its rows begin new episodes, and `load_state` tells the trainer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from augury.envs.adapters.gymnasium.processes import Rows
+from augury.envs.adapters.gymnasium.share import Numbers, Plan
+from augury.envs.vector_inputs import refuse_other_state
+
+
+class Engine:
+    """A `HostEngine` of rows, each of which is an environment."""
+
+    def __init__(self, rows: Rows, actions: Numbers, *, extras: Sequence[str] = (), autoreset: bool = True):
+        """`actions` has room for those of an episode of every row: (rows, horizon, …)."""
+        self.num_envs = count = len(actions)
+        self._rows, self._extras, self._autoreset = rows, tuple(extras), autoreset
+        self._seeds = np.zeros(count, np.uint64)
+        self._episodes, self._steps = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self._returns = np.zeros(count)
+        self._actions = actions
+        self._observation: Any = None
+
+    def reset(self, *, seed: Sequence[int]) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes."""
+        self._seeds = np.array(seed, np.uint64)
+        self._episodes[:] = 0
+        return self._begun_anew(), {}
+
+    def step(self, actions: Any) -> tuple[Any, Numbers, Numbers, Numbers, dict[str, Any]]:
+        """Step every environment, but those that stand still."""
+        stepped = self._rows.step(actions)
+        if stepped.remark:
+            print(f"warning: {stepped.remark}", file=sys.stderr)
+        over = stepped.terminated | stepped.truncated
+        infos: dict[str, Any] = dict(zip(self._extras, stepped.extras.T, strict=True))
+        if stepped.ends is not None:
+            infos |= {"final_obs": stepped.ends, "_final_obs": over}
+        if self._autoreset:
+            self._actions[np.arange(self.num_envs), self._steps] = actions
+            self._steps, self._episodes = np.where(over, 0, self._steps + 1), self._episodes + over
+            self._returns = np.where(over, 0, self._returns + stepped.reward)
+        self._observation = stepped.observation
+        return stepped.observation, stepped.reward, stepped.terminated, stepped.truncated, infos
+
+    def state(self) -> dict[str, Numbers]:
+        """Where all episodes are, how they came there, and what is observed."""
+        return {
+            "seeds": self._seeds.copy(),
+            "episodes": self._episodes.copy(),
+            "steps": self._steps.copy(),
+            "returns": self._returns.copy(),
+            "actions": self._actions[:, : self._steps.max()].copy(),
+            **_named(self._observation),
+        }
+
+    def load_state(self, state: Mapping[str, Numbers]) -> Any:
+        """Go on where `state` was; returns what is observed only if episodes had to begin anew."""
+        if self._observation is not None and _same(state, self.state()):
+            return None
+        refuse_other_state(state, {"seeds": self._seeds, "episodes": self._episodes, "steps": self._steps})
+        self._seeds, self._episodes, self._steps = (state[name] for name in ("seeds", "episodes", "steps"))
+        self._actions[:, : state["actions"].shape[1]] = state["actions"]
+        plan = Plan(self._seeds, self._episodes, self._steps, self._actions)
+        self._observation, self._returns = self._rows.begin(plan)
+        if _same(state, self.state()):
+            return None
+        self._episodes = self._episodes + 1
+        return self._begun_anew()
+
+    def close(self) -> None:
+        self._rows.close()
+
+    def _begun_anew(self) -> Any:
+        """What is observed at the start of every row's episode."""
+        self._steps, self._returns = np.zeros_like(self._steps), np.zeros_like(self._returns)
+        plan = Plan(self._seeds, self._episodes, self._steps, self._actions[:, :0])
+        self._observation, _ = self._rows.begin(plan)
+        return self._observation
+
+
+def _named(observation: Any) -> dict[str, Numbers]:
+    """An observation's parts by name; none before the first episode."""
+    if isinstance(observation, dict):
+        return {f"observation.{name}": values.copy() for name, values in observation.items()}
+    return {} if observation is None else {"observation": observation.copy()}
+
+
+def _same(one: Mapping[str, Numbers], other: Mapping[str, Numbers]) -> bool:
+    """Whether two states are equal to the last bit."""
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)

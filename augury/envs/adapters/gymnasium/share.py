@@ -1,0 +1,231 @@
+"""Some copies of an environment, side by side in one process: each is a row.
+
+To Gymnasium's AsyncVectorEnv a share is one environment, whose observation has rows, as its reward has. So
+a process steps many copies for one message, and no more processes run than there are cores.
+
+Every episode has a seed of its own, which follows from its row's seed and its number. So an episode can be
+played again up to any step, by its seed and its actions. That is how a run goes on where it was killed.
+
+What an environment does wrong is told in the infos, as a `Failure`: Gymnasium would print its traceback.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector.utils import batch_space
+
+from augury.envs.adapters.gymnasium import spaces
+
+Numbers = npt.NDArray[Any]
+FAILURE, RETURNS, ENDS, EXTRAS, REMARK = "failure", "returns", "ends", "extras", "remark"
+"""Names of what the infos of a share hold."""
+
+
+class Plan(NamedTuple):
+    """How the episodes of all rows begin."""
+
+    seeds: Numbers
+    """Of rows."""
+    episodes: Numbers
+    """Numbers of the rows' episodes."""
+    steps: Numbers
+    """How many steps of the episodes are repeated."""
+    actions: Numbers
+    """Which actions are repeated, (rows, steps, …)."""
+
+    def rows(self, chosen: slice) -> Plan:
+        return Plan(*(part[chosen] for part in self))
+
+
+class Failure(NamedTuple):
+    """What an environment did wrong."""
+
+    line: str
+    trace: str
+    """The traceback where it raised an error; else empty."""
+
+
+class _FailedError(Exception):
+    """An environment did something wrong."""
+
+    def __init__(self, line: str, trace: str = "") -> None:
+        super().__init__(line)
+        self.failure = Failure(line, trace)
+
+
+class Copies(NamedTuple):
+    """What every share must know."""
+
+    called: str
+    """The environment's name."""
+    make: Callable[[], Any]
+    """Gives a copy."""
+    observation_space: Any
+    action_space: Any
+    extras: tuple[str, ...] = ()
+    """Names of numbers in the infos."""
+    autoreset: bool = True
+    """Start again in the step that ends an episode; else a row then stands still."""
+
+
+class Share(gymnasium.Env[Any, Any]):
+    """Rows `0 … used - 1` of `count`; the others only fill up, so that all shares have the same size."""
+
+    plan: Plan
+
+    def __init__(self, copies: Copies, count: int, used: int) -> None:
+        if multiprocessing.parent_process() is not None:
+            # An interrupt from the keyboard reaches every process. The trainer decides when to stop.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._copies, self._used = copies, used
+        self.observation_space = batch_space(copies.observation_space, count)
+        self.action_space = _any_number(copies.action_space, count)
+        self._parts = spaces.parts_of(copies.observation_space)
+        self._seen = {name: np.zeros((count, *part.shape), part.dtype) for name, part in self._parts.items()}
+        self._reward, self._returns = np.zeros(count), np.zeros(count)
+        self._terminated, self._truncated = np.zeros(count, bool), np.zeros(count, bool)
+        self._extras = np.zeros((count, len(copies.extras)), np.float32)
+        self._steps = np.zeros(count, np.int64)
+        self._envs: list[Any] = []
+        self._remarked = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin the episodes of the plan, and repeat their steps."""
+        del seed, options
+        try:
+            self._seeds, self._episodes = self.plan.seeds.copy(), self.plan.episodes.copy()
+            for row in range(self._used):
+                if row == len(self._envs):
+                    self._envs.append(self._asked(row, "making it", self._copies.make))
+                self._begin(row)
+                for action in self.plan.actions[row, : self.plan.steps[row]]:
+                    self._move(row, action)
+        except _FailedError as error:
+            return self._observation(), {FAILURE: error.failure}
+        return self._observation(), {RETURNS: self._returns.copy()}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step every row, but those that stand still; of ended ones `ends` has the final observation."""
+        infos: dict[str, Any] = {}
+        self._reward[:] = 0
+        try:
+            for row in range(self._used):
+                if not (self._terminated[row] or self._truncated[row]):
+                    self._move(row, actions[row])
+            terminated, truncated = self._terminated.copy(), self._truncated.copy()
+            if not self._remarked and (remark := self._outside()):
+                self._remarked, infos[REMARK] = True, remark
+            over = np.flatnonzero(terminated | truncated)
+            if self._copies.autoreset and over.size:
+                infos[ENDS] = each_part(np.copy, self._observation())
+                for row in over.tolist():
+                    self._episodes[row] += 1
+                    self._begin(row)
+        except _FailedError as error:
+            nothing = np.zeros_like(self._terminated)
+            return self._observation(), self._reward, nothing, nothing, {FAILURE: error.failure}
+        if self._copies.extras:
+            infos[EXTRAS] = self._extras.copy()
+        return self._observation(), self._reward.copy(), terminated, truncated, infos
+
+    def close(self) -> None:
+        while self._envs:
+            self._envs.pop().close()
+
+    def _begin(self, row: int) -> None:
+        """Start a row's episode."""
+        self._steps[row], self._returns[row] = 0, 0
+        self._terminated[row] = self._truncated[row] = False
+        seed = episode_seed(self._seeds[row], self._episodes[row])
+        started = self._asked(row, "reset", lambda: self._envs[row].reset(seed=seed))
+        if not (isinstance(started, tuple) and len(started) == 2):
+            raise self._failed(row, "reset gave no pair of observation and info")
+        self._take(row, started[0])
+
+    def _move(self, row: int, action: Any) -> None:
+        """Step a row."""
+        space = self._copies.action_space
+        if isinstance(space, Discrete):
+            own = space.start + np.int64(action)
+        else:
+            own = action.astype(space.dtype).reshape(space.shape)
+        self._steps[row] += 1
+        outcome = self._asked(row, "step", lambda: self._envs[row].step(own))
+        if not (isinstance(outcome, tuple) and len(outcome) == 5):
+            raise self._failed(row, "step gave no observation, reward, terminated, truncated and info")
+        observation, reward, terminated, truncated, info = outcome
+        self._take(row, observation)
+        if np.ndim(reward) != 0 or not np.isfinite(reward):
+            raise self._failed(row, f"reward is {reward}, which is not a finite number")
+        self._reward[row] = reward
+        self._returns[row] += self._reward[row]
+        self._terminated[row], self._truncated[row] = terminated, truncated
+        for place, name in enumerate(self._copies.extras):
+            self._extras[row, place] = info.get(name, np.nan)
+
+    def _take(self, row: int, observation: Any) -> None:
+        """Check an observation, and copy it: an environment may write its next one into the same memory."""
+        if complaint := spaces.lacking(self._copies.observation_space, observation):
+            raise self._failed(row, complaint)
+        for name, part in self._parts.items():
+            value = observation[name] if name else observation
+            if complaint := spaces.problem(name, part, value):
+                raise self._failed(row, complaint)
+            self._seen[name][row] = value
+
+    def _outside(self) -> str | None:
+        """A line about a number outside of its space, where there is one."""
+        for name, part in self._parts.items():
+            if complaint := spaces.outside(name, part, self._seen[name][: self._used]):
+                return f"{self._copies.called}: {complaint}"
+        return None
+
+    def _observation(self) -> Any:
+        return self._seen if isinstance(self._copies.observation_space, Dict) else self._seen[""]
+
+    def _asked(self, row: int, what: str, function: Callable[[], Any]) -> Any:
+        """What a user's function gives; its error becomes a line."""
+        try:
+            return function()
+        except Exception as error:
+            raise self._failed(row, f"{what} raised {reason(error)}", traceback.format_exc()) from error
+
+    def _failed(self, row: int, complaint: str, trace: str = "") -> _FailedError:
+        seed = episode_seed(self._seeds[row], self._episodes[row])
+        where = f"in step {self._steps[row]} of the episode with seed {seed}"
+        return _FailedError(f"{self._copies.called}, {where}: {complaint}", trace)
+
+
+def reason(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
+def episode_seed(seed: Any, episode: Any) -> int:
+    """The seed of an episode, below 2^31, which every environment takes."""
+    return int(np.random.SeedSequence((int(seed), int(episode))).generate_state(1)[0] >> 1)
+
+
+def each_part(function: Callable[[Any], Any], observation: Any) -> Any:
+    """Apply a function to an observation, or to each entry of a dict."""
+    if isinstance(observation, dict):
+        return {name: function(part) for name, part in observation.items()}
+    return function(observation)
+
+
+def _any_number(space: Any, count: int) -> Box:
+    """A space for all rows' actions; what they are is checked elsewhere."""
+    shape, dtype = ((), np.int32) if isinstance(space, Discrete) else (space.shape, np.float32)
+    kind: Any = dtype
+    return Box(-(2**31) + 1, 2**31 - 1, (count, int(np.prod(shape))) if shape else (count,), kind)
