@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ class Hyperparameters(NamedTuple):
     exploration_noise: Array
     """Standard deviation of Gaussian noise on actions scaled to [-1, 1]."""
     random_action_probability: Array
-    """Chance that a step's action is uniform instead."""
+    """Chance that a step's action is uniform instead: DQN's ε."""
     smoothing_noise: Array
     """TD3: standard deviation of the noise on target actions."""
     smoothing_clip: Array
@@ -60,7 +60,13 @@ class Noise(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """Pure functions of a learner's state. Actions are scaled to [-1, 1] on this side of the interface."""
+    """Pure functions of a learner's state.
+
+    On this side of the interface continuous actions are scaled to [-1, 1], and discrete ones are int32.
+    """
+
+    discrete: ClassVar[bool]
+    """Which of both it acts with."""
 
     def init(self, key: Key, observation: Observation) -> Learner: ...
 
@@ -92,6 +98,16 @@ class ActionScale(NamedTuple):
 
     def to_environment(self, action: Array) -> Array:
         return (action + 1) * (0.5 * (self.high - self.low)) + self.low
+
+
+class Unscaled(NamedTuple):
+    """Discrete actions are the same numbers on both sides."""
+
+    def to_unit(self, action: Array) -> Array:
+        return action
+
+    def to_environment(self, action: Array) -> Array:
+        return action
 
 
 def gaussian_exploration(noise: Noise, action: Array, hyper: Hyperparameters) -> Array:

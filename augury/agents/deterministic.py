@@ -43,6 +43,7 @@ class DeterministicActorCritic:
     hidden: tuple[int, ...] = (256, 256)
 
     critics: ClassVar[int]
+    discrete: ClassVar[bool] = False
 
     @property
     def actor(self) -> Actor:

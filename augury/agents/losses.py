@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import optax
 
 from augury.transition import Array
 
@@ -20,6 +21,11 @@ def bootstrapped_target(reward: Array, terminated: Array, discount: Array, next_
 def critic_loss(values: Array, target: Array, weights: Array) -> Array:
     """Σ over critics of E[(Q(s, a) - y)²] (Lillicrap et al. 2016, eq. 4); values are (critics, rows)."""
     return weighted_mean((values - target) ** 2, weights).sum()
+
+
+def clipped_value_loss(values: Array, target: Array, weights: Array) -> Array:
+    """E[Huber(Q(s, a) - y)]: its gradient is the error clipped to [-1, 1] (Mnih et al. 2015, Methods)."""
+    return weighted_mean(optax.losses.huber_loss(values, target), weights)
 
 
 def deterministic_policy_loss(values: Array, weights: Array) -> Array:

@@ -65,6 +65,18 @@ class GaussianActor(nn.Module):
         return mean, jnp.clip(log_std, *self.log_std_range)
 
 
+class ActionValues(nn.Module):
+    """The value of every discrete action."""
+
+    hidden: Sequence[int]
+    actions: int
+
+    @nn.compact
+    def __call__(self, observation: Observation) -> Array:
+        values: Array = Perceptron(self.hidden, self.actions)(seen(observation))
+        return values
+
+
 class Critics(nn.Module):
     """Several action values at once; their axis comes first."""
 

@@ -12,7 +12,7 @@ for every update, with a batch of (s, a, r, s', terminated):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,8 @@ class SAC:
 
     actions: int
     hidden: tuple[int, ...] = (256, 256)
+
+    discrete: ClassVar[bool] = False
 
     @property
     def actor(self) -> GaussianActor:

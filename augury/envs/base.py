@@ -79,7 +79,12 @@ class Environment(Protocol):
     def observation_high(self) -> Bounds: ...
 
     @property
-    def action_low(self) -> npt.NDArray[np.float32]: ...
+    def action_count(self) -> int | None:
+        """How many actions there are, where they are discrete: whole numbers from 0 on. Else None."""
+
+    @property
+    def action_low(self) -> npt.NDArray[np.float32]:
+        """Bounds of continuous actions, which are vectors; discrete ones have none."""
 
     @property
     def action_high(self) -> npt.NDArray[np.float32]: ...
@@ -151,6 +156,7 @@ AnyEnvironment = StepsInJax | StepsOnHost
 class _Defaults:
     """Defaults of what is optional in an environment."""
 
+    action_count: Any = None
     measure: Any = "returns"
     training: Any = MappingProxyType({})
     extras: Any = ()
@@ -165,8 +171,9 @@ class JaxEnvironment(_Defaults):
 
     Yours has `name`, `horizon`, `observation_low`, `observation_high`, `action_low`, `action_high` and the
     methods `reset(key) -> state`, `observe(state) -> observation` and
-    `step(key, state, action) -> (state, reward, terminated)`. Whatever it changes in `measure`, `training`,
-    `extras` or `succeeded` replaces the defaults here.
+    `step(key, state, action) -> (state, reward, terminated)`. Where actions are discrete it has
+    `action_count` in place of `action_low` and `action_high`, and an action is an int32 without axes.
+    Whatever it changes in `measure`, `training`, `extras` or `succeeded` replaces the defaults here.
     """
 
     runs_in: ClassVar[RunsIn] = "program"
@@ -176,7 +183,8 @@ class HostEnvironment(_Defaults):
     """To subclass: a task that a simulator on the host steps, many copies at a time.
 
     Yours has `name`, `horizon`, `observation_low`, `observation_high`, `action_low`, `action_high` and
-    `vector(count, autoreset=True)`, which gives a `HostEngine`.
+    `vector(count, autoreset=True)`, which gives a `HostEngine`. Where actions are discrete it has
+    `action_count` in place of `action_low` and `action_high`, and its engine takes a vector of int32.
     """
 
     runs_in: ClassVar[RunsIn] = "host"

@@ -8,12 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from augury.envs.actions import blank_action
 from augury.envs.base import Environment
 from augury.errors import UserError
 
 _BASES = {"program": "JaxEnvironment", "device": "JaxEnvironment", "host": "HostEnvironment"}
-_ALWAYS = ("name", "horizon", "observation_low", "observation_high", "action_low", "action_high")
-_DEFAULTED = ("measure", "training", "extras", "succeeded")
+_ALWAYS = ("name", "horizon", "observation_low", "observation_high")
+_CONTINUOUS = ("action_low", "action_high")
+_DEFAULTED = ("action_count", "measure", "training", "extras", "succeeded")
 _IN_JAX = ("reset", "observe", "step")
 _OWN = {"program": _IN_JAX, "device": _IN_JAX, "host": ("vector",)}
 _ENGINE = ("reset", "step", "state", "load_state", "close", "num_envs")
@@ -42,13 +44,16 @@ def _checked(environment: Any) -> Any:
             f"{called} is no environment that can be trained on: subclass augury.JaxEnvironment, "
             "or augury.HostEnvironment where a simulator on the host steps it"
         )
-    if missing := [name for name in (*_ALWAYS, *_OWN[place]) if not hasattr(environment, name)]:
+    discrete = getattr(environment, "action_count", None) is not None
+    own = (*_ALWAYS, *(() if discrete else _CONTINUOUS), *_OWN[place])
+    if missing := [name for name in own if not hasattr(environment, name)]:
         raise UserError(f"{called} lacks {', '.join(missing)}: see augury.{_BASES[place]}")
     if missing := [name for name in _DEFAULTED if not hasattr(environment, name)]:
         raise UserError(
             f"{called} lacks {', '.join(missing)}: subclass augury.{_BASES[place]}, which has defaults"
         )
-    _check_bounds(environment, called)
+    _check_bounds(environment, called, ("observation",) if discrete else ("observation", "action"))
+    _check_actions(environment, called)
     if place == "program":
         _check_functions(environment, called)
     return environment
@@ -62,8 +67,8 @@ def checked_engine(engine: Any, environment: Environment) -> Any:
     return engine
 
 
-def _check_bounds(environment: Any, called: str) -> None:
-    for name in ("observation", "action"):
+def _check_bounds(environment: Any, called: str, names: tuple[str, ...]) -> None:
+    for name in names:
         low, high = (getattr(environment, f"{name}_{end}") for end in ("low", "high"))
         for part in (*_parts(low), *_parts(high)):
             if not hasattr(part, "dtype"):
@@ -76,7 +81,14 @@ def _check_bounds(environment: Any, called: str) -> None:
             )
         if not all((a < b).all() for a, b in zip(_parts(low), _parts(high), strict=True)):
             raise UserError(f"{called}: {name}_low must lie below {name}_high in every number")
-    if np.ndim(environment.action_low) != 1:
+
+
+def _check_actions(environment: Any, called: str) -> None:
+    count = environment.action_count
+    if count is not None:
+        if not isinstance(count, int | np.integer) or not 1 <= count < 2**24:
+            raise UserError(f"{called}: action_count must be a whole number from 1 to 2^24, not {count!r}")
+    elif np.ndim(environment.action_low) != 1:
         raise UserError(f"{called}: actions must be vectors, not of shape {np.shape(environment.action_low)}")
 
 
@@ -84,7 +96,8 @@ def _check_functions(environment: Any, called: str) -> None:
     """Reset, observe and step, traced without computing anything."""
     key = jax.eval_shape(lambda: jax.random.key(0))
     expected = jax.tree.map(np.shape, environment.observation_low)
-    action = jax.ShapeDtypeStruct(environment.action_low.shape, np.float32)
+    number = np.float32 if environment.action_count is None else np.int32
+    action = jax.ShapeDtypeStruct(blank_action(environment).shape, number)
     state = _traced(called, "reset", environment.reset, key)
     observation = _traced(called, "observe", environment.observe, state)
     if (given := jax.tree.map(lambda part: part.shape, observation)) != expected:

@@ -99,6 +99,7 @@ class Goal2D:
     goals: Goals = "all"
 
     runs_in: ClassVar[RunsIn] = "program"
+    action_count: ClassVar[None] = None
     measure: ClassVar[Measure] = "success"
     training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     extras: ClassVar[tuple[str, ...]] = ()

@@ -16,7 +16,7 @@ Storage = Literal["lazy", "eager"]
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """Settings of one arm. One that is `UNSET` gets the environment's default, else the paper's for Goal2D.
+    """Settings of one arm. One that is `UNSET` gets the environment's default, else that of `defaults_for`.
 
     An arm is data: `augury.fleet.checks.resolved` fills in defaults and checks it, and
     `augury.fleet.building` makes its program.
@@ -27,7 +27,7 @@ class Arm:
     evaluation_environment: str | Environment | None = None
     """Where they are evaluated; by default the same."""
     algorithm: str = UNSET
-    """ddpg, td3 or sac."""
+    """ddpg, td3 or sac; dqn where actions are discrete."""
     augmentation: str | Augmentation | None = None
     """A name, with parameters in brackets: 'goal2d/translate-proximal(0.1)'; a module:name; or a function."""
     ratio: float | None = None
@@ -68,7 +68,7 @@ class Arm:
     exploration_noise: float = UNSET
     """Standard deviation of the noise on actions scaled to [-1, 1]."""
     random_action_probability: float = UNSET
-    """Chance of a uniform action while collecting."""
+    """Chance of a uniform action while collecting: DQN's ε."""
     smoothing_noise: float = UNSET
     """TD3: noise on target actions."""
     smoothing_clip: float = UNSET

@@ -18,6 +18,7 @@ from augury.augmentations import Augmentation
 from augury.augmentations.base import needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
+from augury.envs.actions import action_bounds, blank_action
 from augury.fleet.arm import Arm
 from augury.fleet.program.base import Settings, blank_observation
 from augury.fleet.program.in_jax import JaxProgram
@@ -48,7 +49,7 @@ def program_of(arm: Arm) -> JaxProgram | HostProgram:
     program: JaxProgram | HostProgram = kinds[environment.runs_in](
         environment=environment,
         evaluation_environment=envs.make(arm.evaluation_environment or arm.environment),
-        algorithm=ALGORITHMS[arm.algorithm](actions=len(environment.action_low), hidden=arm.hidden),
+        algorithm=ALGORITHMS[arm.algorithm](actions=_actions(environment), hidden=arm.hidden),
         replay=Replay(
             layout=Layout.of(_example(environment, extras)),
             environments=round(arm.policy_data * arm.environments),
@@ -61,7 +62,7 @@ def program_of(arm: Arm) -> JaxProgram | HostProgram:
         ),
         grid=Grid.over(
             (seen(environment.observation_low), seen(environment.observation_high)),
-            (environment.action_low, environment.action_high),
+            action_bounds(environment),
         ),
         counted=arm.environments,
         collect=arm.collect,
@@ -137,6 +138,11 @@ def _shared(program: JaxProgram | HostProgram) -> JaxProgram | HostProgram:
 def _example(environment: Environment, extras: Sequence[str]) -> Transition:
     """What a transition of the environment looks like, with the extras that are stored."""
     observation = blank_observation(environment)
-    action = jnp.zeros_like(environment.action_low)
+    action = jnp.asarray(blank_action(environment))
     number, no = jnp.float32(0), jnp.zeros((), bool)
     return Transition(observation, action, number, observation, no, no, dict.fromkeys(extras, number))
+
+
+def _actions(environment: Environment) -> int:
+    """How many actions an algorithm chooses from or, where they are continuous, how many numbers it gives."""
+    return environment.action_count or len(environment.action_low)

@@ -18,10 +18,11 @@ from augury.agents import ALGORITHMS
 from augury.augmentations.base import needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
+from augury.envs.actions import blank_action
 from augury.errors import UserError, nearest, unknown_name
 from augury.fleet.arm import Arm
 from augury.fleet.building import augmentation_of
-from augury.fleet.defaults import DEFAULTS, UNSET
+from augury.fleet.defaults import DEFAULTS, UNSET, defaults_for
 
 
 def resolved(arm: Arm) -> Arm:
@@ -30,8 +31,7 @@ def resolved(arm: Arm) -> Arm:
     arm = _with_defaults(arm, environment)
     _check_numbers(arm)
     _check_evaluation(arm, environment)
-    if arm.algorithm not in ALGORITHMS:
-        raise unknown_name("algorithm", arm.algorithm, ALGORITHMS)
+    _check_algorithm(arm, environment)
     if arm.augmentation is not None:
         _check_augmentation(arm, environment)
     for name in ("ratio", "update_ratio"):
@@ -47,12 +47,26 @@ def resolved(arm: Arm) -> Arm:
 
 
 def _with_defaults(arm: Arm, environment: Environment) -> Arm:
-    own = environment.training
+    own, others = environment.training, defaults_for(environment)
     for name in own:
         if name not in DEFAULTS:
             raise UserError(f"{environment.name} has a default for '{name}'{nearest(name, DEFAULTS)}")
     unset = [name for name in DEFAULTS if getattr(arm, name) is UNSET]
-    return replace(arm, **{name: own.get(name, DEFAULTS[name]) for name in unset})
+    return replace(arm, **{name: own.get(name, others[name]) for name in unset})
+
+
+def _check_algorithm(arm: Arm, environment: Environment) -> None:
+    """Its actions must be of the environment's kind."""
+    if arm.algorithm not in ALGORITHMS:
+        raise unknown_name("algorithm", arm.algorithm, ALGORITHMS)
+    discrete = environment.action_count is not None
+    if ALGORITHMS[arm.algorithm].discrete != discrete:
+        kind = "discrete" if discrete else "continuous"
+        fit = [name for name, algorithm in ALGORITHMS.items() if algorithm.discrete == discrete]
+        raise UserError(
+            f"{arm.algorithm} cannot act in {environment.name}, whose actions are {kind}: use "
+            f"{' or '.join(fit)}"
+        )
 
 
 def _check_evaluation(arm: Arm, environment: Environment) -> None:
@@ -68,11 +82,12 @@ def _check_evaluation(arm: Arm, environment: Environment) -> None:
 
 def check_fits(trained: Environment, other: Environment) -> None:
     """Agents that were trained on one environment must be able to act in the other."""
-    fits = all(
-        jax.tree.map(np.shape, getattr(trained, name)) == jax.tree.map(np.shape, getattr(other, name))
-        for name in ("observation_low", "action_low")
-    )
-    if not fits:
+
+    def looks(environment: Environment) -> Any:
+        observed = jax.tree.map(np.shape, environment.observation_low)
+        return observed, blank_action(environment).shape, environment.action_count
+
+    if looks(trained) != looks(other):
         raise UserError(f"agents trained on {trained.name} cannot be evaluated on {other.name}")
 
 

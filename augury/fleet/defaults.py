@@ -1,10 +1,12 @@
-"""Defaults of an arm's settings: the environment's own, else the paper's for Goal2D."""
+"""Defaults of an arm's settings: the environment's own, else those for its kind of actions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
+
+from augury.envs import Environment
 
 
 class Unset:
@@ -43,3 +45,21 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
     }
 )
 """The paper's settings for Goal2D (TD3)."""
+
+DISCRETE_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {
+        **DEFAULTS,
+        "algorithm": "dqn",
+        "steps": 50_000,
+        "random_steps": 1_000,
+        "random_action_probability": 0.05,
+        "evaluate_every": 2_500,
+        "evaluation_episodes": 20,
+    }
+)
+"""Those for environments with discrete actions (DQN), with which CartPole is learned."""
+
+
+def defaults_for(environment: Environment) -> Mapping[str, Any]:
+    """The settings of arms on an environment, where it has none of its own."""
+    return DEFAULTS if environment.action_count is None else DISCRETE_DEFAULTS

@@ -46,7 +46,7 @@ class HostTrainer(OnDevices[HostProgram]):
         self._seeds = [seed for arm in arms for seed in arm.seeds]
         self._width = self.program.replay.layout.width
         self._observation_width = self.program.observations.width
-        before = self._observation_width + len(self.program.environment.action_low) + 1
+        before = self._observation_width + self.program.action_width + 1
         self._next_observation = slice(before, before + self._observation_width)
         """Its columns in the row of a transition: after observation, action and reward."""
 

@@ -16,7 +16,7 @@ from augury.augmentations.base import needs_of
 from augury.envs import Environment
 from augury.errors import UserError
 from augury.study.schema import Chance, ChanceStudy
-from augury.transition import Key, Transition
+from augury.transition import Array, Key, Transition
 
 _BLOCK = 250_000
 """Samples at a time, at most."""
@@ -92,14 +92,20 @@ def _sampler(environment: Any) -> Callable[[Key], Transition]:
             f"{environment.name} has no transitions to relabel: give it a method sample_transition(key) that "
             "returns one, in JAX"
         )
-    low, high = jnp.asarray(environment.action_low), jnp.asarray(environment.action_high)
 
     def step(key: Key) -> Transition:
         start_key, action_key, step_key = jax.random.split(key, 3)
-        action = jax.random.uniform(action_key, low.shape, minval=low, maxval=high)
+        action = _random_action(action_key, environment)
         state = environment.reset(start_key)
         following, reward, terminated = environment.step(step_key, state, action)
         before, after = environment.observe(state), environment.observe(following)
         return Transition(before, action, reward, after, terminated, jnp.zeros((), bool), {})
 
     return step
+
+
+def _random_action(key: Key, environment: Any) -> Array:
+    if environment.action_count is not None:
+        return jax.random.randint(key, (), 0, environment.action_count, jnp.int32)
+    low, high = jnp.asarray(environment.action_low), jnp.asarray(environment.action_high)
+    return jax.random.uniform(key, low.shape, minval=low, maxval=high)

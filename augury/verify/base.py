@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from augury.envs.actions import random_actions
 from augury.envs.mujoco.terms import Quantity
 from augury.transition import Observation, Transition
 
@@ -68,6 +69,15 @@ def abreast(environment: Any, samples: int) -> int:
     With goals they are few enough to play whole episodes, which hindsight reads.
     """
     return min(COLLECTING, -(-samples // environment.horizon) if has_goals(environment) else samples)
+
+
+def actions_of(
+    environment: Any, policy: Policy | None, observation: Observation, generator: np.random.Generator
+) -> npt.NDArray[Any]:
+    """A policy's actions for every row, else random ones; continuous ones in double precision."""
+    if policy is None:
+        return random_actions(environment, generator, len(jax.tree.leaves(observation)[0]))
+    return np.asarray(policy(observation), np.float64 if environment.action_count is None else np.int32)
 
 
 def rows(*fields: Any) -> Transition:

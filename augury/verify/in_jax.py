@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from augury.envs.actions import blank_action
 from augury.envs.base import StepsInJax
 from augury.errors import UserError
 from augury.transition import Observation, Transition
-from augury.verify.base import Answer, Flags, Policy, Rows, abreast, has_goals, joined, rows
+from augury.verify.base import Answer, Flags, Policy, Rows, abreast, actions_of, has_goals, joined, rows
 from augury.verify.episodes import with_later_goals
 from augury.verify.observations import table_of, taken
 
@@ -37,7 +38,6 @@ class JaxSource:
 
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
         count = abreast(self.environment, samples)
-        low, high = self.environment.action_low, self.environment.action_high
         generator = np.random.default_rng(seed)
         # Of another root than the copies': what an augmentation draws must not repeat what a reset drew.
         root = jax.random.fold_in(jax.random.key(seed), _STEPS)
@@ -45,9 +45,7 @@ class JaxSource:
         states, steps, rounds = self._reset(keys[0]), np.zeros(count, int), []
         for key in keys[1:]:
             observation = self._observe(states)
-            action = generator.uniform(low, high, (count, len(low)))
-            if policy is not None:
-                action = np.asarray(policy(observation), np.float64)
+            action = actions_of(self.environment, policy, observation, generator)
             step_key = jax.vmap(jax.random.fold_in, (0, None))(key, 1)
             states, reward, terminated = self._step(step_key, states, action)
             steps += 1
@@ -92,7 +90,7 @@ class JaxSource:
             return self.environment.observe(self.environment.step(key, state, action)[0])
 
         with jax.enable_x64(double):
-            action = jnp.asarray(self.environment.action_low, float)
+            action = _in_double_precision(jnp.asarray(blank_action(self.environment)))
             try:
                 return jax.eval_shape(one_step, jax.random.key(0), action)
             except TypeError:  # a loop whose state starts with 32 bits and goes on with 64, for example

@@ -25,6 +25,7 @@ from augury.verify.base import (
     Policy,
     Rows,
     abreast,
+    actions_of,
     has_goals,
     joined,
     numbers,
@@ -51,16 +52,15 @@ class HostSource:
 
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
         engine = self._engine(abreast(self.environment, samples))
-        low, high = self.environment.action_low, self.environment.action_high
         generator = np.random.default_rng(seed)
 
         def act(observation: Observation) -> Rows:
-            action: Any = generator.uniform(low, high, (engine.num_envs, len(low)))
-            if policy is not None:
-                action = np.asarray(policy(observation), np.float64)
+            action = actions_of(self.environment, policy, observation, generator)
             self.single_precision = in_single_precision(observation)
+            if self.environment.action_count is not None or not self.single_precision:
+                return action
             # As simulators of 32 bits take them: so what is stored is what was done.
-            return action.astype(np.float32).astype(np.float64) if self.single_precision else action
+            return action.astype(np.float32).astype(np.float64)
 
         seeds = list(range(seed, seed + engine.num_envs))
         if has_goals(self.environment):

@@ -33,6 +33,7 @@ class PandaEnvironment:
 
     horizon: ClassVar[int] = settings.HORIZON
     runs_in: ClassVar[RunsIn] = "host"
+    action_count: ClassVar[None] = None
     measure: ClassVar[Measure] = "success"
 
     @property

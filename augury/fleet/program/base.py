@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from augury.agents import ActionScale, Algorithm, Hyperparameters, Learner, Noise, Parameters
+from augury.agents import ActionScale, Algorithm, Hyperparameters, Learner, Noise, Parameters, Unscaled
 from augury.augmentations import Augmentation
 from augury.envs import Environment
+from augury.envs.actions import blank_action
 from augury.replay import Batch, Buffers, Replay, survey
 from augury.replay.coverage import Grid
 from augury.transition import Array, Key, Observation
@@ -92,8 +93,15 @@ class Program:
     evaluation_episodes: int
 
     @property
-    def scale(self) -> ActionScale:
+    def scale(self) -> ActionScale | Unscaled:
+        if self.algorithm.discrete:
+            return Unscaled()
         return ActionScale(self.environment.action_low, self.environment.action_high)
+
+    @property
+    def action_width(self) -> int:
+        """Numbers in an action."""
+        return blank_action(self.environment).size
 
     @property
     def round_steps(self) -> int:

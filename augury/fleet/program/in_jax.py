@@ -91,7 +91,7 @@ class JaxProgram(Program):
         collect_key, _ = self.keys(settings, round_)
         noise_key, reset_key, step_key = jax.random.split(collect_key, 3)
         return Draw(
-            noise=Noise.draw(noise_key, shape, len(self.environment.action_low)),
+            noise=Noise.draw(noise_key, shape, self.action_width),
             starts=jax.vmap(jax.vmap(self.environment.reset))(jax.random.split(reset_key, shape)),
             keys=jax.random.split(step_key, shape),
             steps=round_ * self.collect + jnp.arange(self.collect),

@@ -96,10 +96,12 @@ class HostProgram(Program):
     def _explore(self, actor: Parameters, settings: Settings, observation: Array, step: Array) -> Array:
         collect_key, _ = self.keys(settings, step // self.collect)
         key = jax.random.fold_in(collect_key, step % self.collect)
-        noise = Noise.draw(key, observation.shape[:-1], len(self.environment.action_low))
+        noise = Noise.draw(key, observation.shape[:-1], self.action_width)
         action = self.explore(noise, actor, self.observations.unpack(observation), settings, step)
         return self._numbers(action)
 
     def _numbers(self, action: Array) -> Array:
         """The action; of a diverged agent, whose actions are not numbers, one that a simulator can take."""
+        if self.algorithm.discrete:  # the best of values that are not numbers is still one of the actions
+            return action
         return jnp.where(jnp.isnan(action), jnp.asarray(self.environment.action_low), action)
