@@ -3,7 +3,7 @@
 for every update, with a batch of (s, a, r, s', terminated):
     a* = argmax Q(s', ·)                                      chosen by the online network
     y  = r + γ (1 - terminated) Q̄(s', a*)                    valued by its target
-    descend Huber(Q(s, a) - y) in Q
+    descend (Q(s, a) - y)² in Q
     Q̄ follows Q
 """
 
@@ -73,7 +73,7 @@ class DQN:
 
         def loss(parameters: Parameters) -> Array:
             values = _of(apply(self.values, parameters, data.observation), data.action)
-            return losses.clipped_value_loss(values, target, weights)
+            return losses.action_value_loss(values, target, weights)
 
         values, optimiser = adam_step(
             jax.grad(loss)(learner.actor), learner.optimiser, learner.actor, hyper.learning_rate

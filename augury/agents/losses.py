@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import optax
 
 from augury.transition import Array
 
@@ -23,9 +22,13 @@ def critic_loss(values: Array, target: Array, weights: Array) -> Array:
     return weighted_mean((values - target) ** 2, weights).sum()
 
 
-def clipped_value_loss(values: Array, target: Array, weights: Array) -> Array:
-    """E[Huber(Q(s, a) - y)]: its gradient is the error clipped to [-1, 1] (Mnih et al. 2015, Methods)."""
-    return weighted_mean(optax.losses.huber_loss(values, target), weights)
+def action_value_loss(values: Array, target: Array, weights: Array) -> Array:
+    """E[(Q(s, a) - y)²] (Mnih et al. 2015, Methods), without their clipping of the error.
+
+    Clipped, the few terminated transitions, whose errors are large, count no more than the many others:
+    where nothing else bounds the values, as on CartPole, they grow without end.
+    """
+    return weighted_mean((values - target) ** 2, weights)
 
 
 def deterministic_policy_loss(values: Array, weights: Array) -> Array:

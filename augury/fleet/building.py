@@ -51,7 +51,7 @@ def program_of(arm: Arm) -> JaxProgram | HostProgram:
         evaluation_environment=envs.make(arm.evaluation_environment or arm.environment),
         algorithm=ALGORITHMS[arm.algorithm](actions=_actions(environment), hidden=arm.hidden),
         replay=Replay(
-            layout=Layout.of(_example(environment, extras)),
+            layout=Layout.of(example(environment, extras)),
             environments=round(arm.policy_data * arm.environments),
             capacity=arm.collect * math.ceil(min(arm.buffer_size, arm.steps) / arm.round_steps),
             batch_size=round(arm.batch_size * arm.policy_data),
@@ -135,7 +135,7 @@ def _shared(program: JaxProgram | HostProgram) -> JaxProgram | HostProgram:
     return replace(program, replay=replace(program.replay, fractional=False))
 
 
-def _example(environment: Environment, extras: Sequence[str]) -> Transition:
+def example(environment: Environment, extras: Sequence[str]) -> Transition:
     """What a transition of the environment looks like, with the extras that are stored."""
     observation = blank_observation(environment)
     action = jnp.asarray(blank_action(environment))

@@ -15,13 +15,13 @@ import numpy as np
 
 from augury import augmentations, envs
 from augury.agents import ALGORITHMS
-from augury.augmentations.base import needs_of
+from augury.augmentations.base import conforming, describe, needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
 from augury.envs.actions import blank_action
 from augury.errors import UserError, nearest, unknown_name
 from augury.fleet.arm import Arm
-from augury.fleet.building import augmentation_of
+from augury.fleet.building import augmentation_of, example
 from augury.fleet.defaults import DEFAULTS, UNSET, defaults_for
 
 
@@ -102,6 +102,10 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
         raise UserError(f"{environment.name} does not provide the extras {', '.join(sorted(lacking))}")
     if needs & set(LATER_GOALS):
         _check_hindsight(arm, environment)
+    elif function is not None and environment.action_count is not None:
+        # An action of 1.0 would choose no value, and say so only when it is compiled.
+        alike = conforming(describe(arm.augmentation), function)
+        jax.eval_shape(alike, jax.random.key(0), example(environment, sorted(needs)))
     if arm.storage == "eager" and arm.ratio is not None and math.isinf(arm.ratio):
         raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
     kept = min(arm.buffer_size, arm.steps) * arm.policy_data
