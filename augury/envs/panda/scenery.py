@@ -31,13 +31,13 @@ def add_scenery(spec: mujoco.MjSpec, shape: ObjectShape) -> None:
     )
     for name, colour in _COLOURS.items():
         spec.geom(name).rgba[:] = (*colour, 1.0)
+    own = spec.geom("object")  # before others are added: MuJoCo 3 finds another by this name afterwards
     capsule = mujoco.mjtGeom.mjGEOM_CAPSULE
     for name, ends, radius, colour in _LIMBS:
         spec.body(name).add_geom(
             type=capsule, fromto=ends, size=(radius, 0, 0), rgba=(*colour, 1.0), mass=0, **PAIRED
         )
     target = spec.worldbody.add_body(name="target", mocap=True)
-    own = spec.geom("object")
     target.add_geom(type=own.type, size=own.size, rgba=(*_COLOURS["object"], 0.3), **PAIRED)
     if shape == "cube":
         for body, alpha in ((spec.body("object"), 1.0), (target, 0.4)):

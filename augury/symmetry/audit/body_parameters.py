@@ -42,12 +42,10 @@ def audit_geoms(comparison: Comparison) -> None:
             comparison.without_image("geom", geom)
         elif geom <= image or image not in matter:
             compare_shapes(comparison, "geom", (geom, image))
-            for name in (
-                "contype", "conaffinity", "condim", "priority", "friction", "margin", "gap", "solref",
-                "solimp", "solmix", "fluid", "adhesion",
-            ):  # fmt: skip
-                values = getattr(model, f"geom_{name}")
-                comparison.expect(f"geom {name}", (geom, image), values, values[geom])
+            comparison.same_of(
+                (geom, image), "geom", "geom", "contype", "conaffinity", "condim", "priority", "friction",
+                "margin", "gap", "solref", "solimp", "solmix", "fluid", "adhesion",
+            )  # fmt: skip
 
 
 def audit_sites(comparison: Comparison) -> None:

@@ -30,9 +30,10 @@ def _contact_pairs(comparison: Comparison) -> None:
         [frozenset(pair) for pair in geoms],
         [frozenset(image("geom", geom) for geom in pair) for pair in geoms],
     ):
-        for name in ("dim", "friction", "solref", "solreffriction", "solimp", "margin", "gap", "adhesion"):
-            values = getattr(model, f"pair_{name}")
-            comparison.expect(f"pair {name}", matched, values, values[matched[0]])
+        comparison.same_of(
+            matched, "pair", "pair", "dim", "friction", "solref", "solreffriction", "solimp", "margin", "gap",
+            "adhesion",
+        )  # fmt: skip
 
 
 def _exclusions(comparison: Comparison) -> None:
@@ -57,9 +58,7 @@ def _equalities(comparison: Comparison) -> None:
         [(kind, frozenset(pair)) for kind, pair in zip(kinds, objects, strict=True)],
         [(kind, frozenset(pair)) for kind, pair in zip(kinds, mirrored, strict=True)],
     ):
-        for name in ("active0", "solref", "solimp"):
-            values = getattr(model, f"eq_{name}")
-            comparison.expect(f"equality {name}", (first, second), values, values[first])
+        comparison.same_of((first, second), "equality", "eq", "active0", "solref", "solimp")
         mirrored_data = _mirrored_data(comparison, first)
         if mirrored[first] != objects[second]:
             mirrored_data = _exchanged(int(model.eq_type[first]), mirrored_data)

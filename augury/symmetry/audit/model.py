@@ -47,7 +47,7 @@ def not_compared(pairing: Pairing) -> list[str]:
     unknown = {
         "flexible bodies": model.nflex,
         "plugins": model.nplugin,
-        "plasticity": model.nplastic,
+        "plasticity": getattr(model, "nplastic", 0),  # the oldest MuJoCo we support has none
         "surface velocities": np.any(model.geom_surfacevel),
         "poses of mocap bodies": model.nmocap,
         "motors with inner states of their own (DC, PID, user)": has_unknown_motors(model),
