@@ -28,6 +28,7 @@ from augury.study.runner import Event, Executor, Job
 from augury.study.runner import run as run_fleets
 from augury.study.schema import ChanceStudy, Study
 from augury.study.sharing import take_equal
+from augury.study.shipped import named
 from augury.study.store import Store
 from augury.study.view import View
 
@@ -46,7 +47,7 @@ def run(asked: Run, studies: Sequence[tuple[Path, Study | ChanceStudy]], spare: 
     ]
     sampled = [(file, study) for file, study in studies if isinstance(study, ChanceStudy)]
     for file, study in sampled:
-        chances.check(study, str(file))
+        chances.check(study, named(file))
     for file, study in sampled:
         with claimed(asked.out / file.stem):
             _run_chances(study, asked.out / file.stem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from augury.runs.results import rounded, score
 from augury.runs.scores import middle
 from augury.study.record import Record
 from augury.study.schema import ChanceStudy, read
+from augury.study.shipped import named, shipped
 from augury.study.store import STUDY, Store
 
 
@@ -63,23 +64,18 @@ class Status:
 
 @dataclass(frozen=True)
 class ListStudies:
-    """List the studies in a folder.
+    """List studies: those in a folder, or those that come with Augury.
 
     Example: augury study list
     """
 
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("studies")
-    """Where to look, folders below included."""
+    folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = None
+    """Where to look, folders below included; by default studies/ or, without one, what comes with Augury."""
     json: bool = False
     """Print JSON instead of a table."""
 
     def run(self) -> None:
-        if not self.folder.is_dir():
-            raise UserError(f"no folder {self.folder}")
-        files = sorted(filter(self._is_study, self.folder.rglob("*.toml")), key=by_number)
-        rows = [_listed(path) for path in files]
-        if not rows:
-            raise UserError(f"no studies in {self.folder}")
+        rows = [_listed(path) for path in sorted(self._files(), key=by_number)]
         if self.json:
             print(json.dumps(rows, indent=2, ensure_ascii=False))
             return
@@ -93,15 +89,15 @@ class ListStudies:
             table.add_row(*map(Text, (row["file"], row["title"], str(len(row["tasks"])), *numbers)))
         console.print(table)
 
-    def _is_study(self, path: Path) -> bool:
-        """Not one of another program's files, nor the copy beside a study's results."""
-        hidden = any(part.startswith(".") for part in path.relative_to(self.folder).parts)
-        if hidden or (path.parent / STUDY).exists():
-            return False
-        try:
-            return bool({"arms", "chances"} & tomllib.loads(path.read_text(encoding="utf-8")).keys())
-        except (OSError, ValueError):
-            return True  # reading it tells what is wrong
+    def _files(self) -> Sequence[Path]:
+        folder = self.folder or Path("studies")
+        if folder.is_dir():
+            if not (files := [path for path in folder.rglob("*.toml") if _is_study(path, folder)]):
+                raise UserError(f"no studies in {folder}")
+            return files
+        if self.folder is not None:
+            raise UserError(f"no folder {folder}")
+        return list(shipped().values())
 
 
 @dataclass(frozen=True)
@@ -159,17 +155,28 @@ def _standings(store: Store, record: Record) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def _is_study(path: Path, folder: Path) -> bool:
+    """Not one of another program's files, nor the copy beside a study's results."""
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    if hidden or (path.parent / STUDY).exists():
+        return False
+    try:
+        return bool({"arms", "chances"} & tomllib.loads(path.read_text(encoding="utf-8")).keys())
+    except (OSError, ValueError):
+        return True  # reading it tells what is wrong
+
+
 def _listed(path: Path) -> dict[str, Any]:
     study = read(path)
     if isinstance(study, ChanceStudy):
         tasks = [chance.task for chance in study.chances]
-        return {"file": str(path), "figure": None, "title": study.title, "tasks": tasks} | dict.fromkeys(
+        return {"file": named(path), "figure": None, "title": study.title, "tasks": tasks} | dict.fromkeys(
             ("arms", "agents")
         )
     from augury.study.arms import Size, arms_of  # slow: other commands need no environments
 
     return {
-        "file": str(path),
+        "file": named(path),
         "figure": study.figure,
         "title": study.title,
         "tasks": list(study.tasks),

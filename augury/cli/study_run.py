@@ -14,6 +14,7 @@ from augury.cli.output import check_seconds
 from augury.errors import UserError
 from augury.study.processes import check_needs, spare_worker
 from augury.study.schema import Study, read
+from augury.study.shipped import found, named
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Run:
     """
 
     files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE…")]
-    """Studies (see `augury study list`)."""
+    """Studies: files, or names of those that come with Augury (see `augury study list`)."""
     out: Path = Path("runs")
     """Where the studies' folders are."""
     quick: bool = False
@@ -65,11 +66,12 @@ class Run:
             raise UserError("--cpus and --gpus are for --on ray: here fleets use the whole machine")
         check_needs(self.cpus, self.gpus)
         check_seconds(self.checkpoint_every)
-        if len({file.stem for file in self.files}) < len(self.files):
+        files = [found(file) for file in self.files]
+        if len({file.stem for file in files}) < len(files):
             raise UserError("two of these studies have the same name, and would share a folder")
-        studies = [(file, read(file)) for file in self.files]
+        studies = [(file, read(file)) for file in files]
         if self.only and (without := [file for file, study in studies if not isinstance(study, Study)]):
-            raise UserError(f"{without[0]} holds probabilities: it has no arms for --only")
+            raise UserError(f"{named(without[0])} holds probabilities: it has no arms for --only")
         here = self.on == "here" and any(isinstance(study, Study) for _, study in studies)
         with spare_worker(self.jobs or 1) if here else nullcontext() as spare:
             from augury.cli import running  # slow: meanwhile the worker imports as much
@@ -79,7 +81,7 @@ class Run:
     def command(self, file: Path) -> str:
         """What reproduces a study of this size: all of it, whichever part is run."""
         numbers = {"--agents": self.agents, "--steps": self.steps, "--seed": self.seed}
-        words = ["augury", "study", "run", str(file)]
+        words = ["augury", "study", "run", named(file)]
         for name, value in numbers.items():
             words += [] if value is None else [name, str(value)]
         words += ["--quick"] if self.quick else []

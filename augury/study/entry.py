@@ -19,6 +19,7 @@ from augury.study.rows import slug
 from augury.study.runner import Event, Executor, Job, jobs_of, run
 from augury.study.schema import Study, checked, read
 from augury.study.sharing import identities, identity, take_equal
+from augury.study.shipped import found, named
 from augury.study.store import Store
 
 
@@ -41,10 +42,11 @@ def run_study(
         record.result("translate").curves()              # success: (agents, evaluations)
         [verdict.verdict for verdict in augury.report.verdicts_of(record)]
 
-    The study is a file or a `Study`. Its folder is below `out`, called after the file, or `name`, or the
-    title. A study that was stopped or killed continues when it is run again. `quick`, `agents`, `steps` and
-    `seed` (of each arm's first agent) change its size, `on` says where fleets train (`Local(at_once=2)`, for
-    example, or `Cluster()`), and `watch` is called with every `Event`.
+    The study is a file, the name of one that comes with Augury, or a `Study`. Its folder is below `out`,
+    called after the file, or `name`, or the title. A study that was stopped or killed continues when it is
+    run again. `quick`, `agents`, `steps` and `seed` (of each arm's first agent) change its size, `on` says
+    where fleets train (`Local(at_once=2)`, for example, or `Cluster()`), and `watch` is called with every
+    `Event`.
 
     `only` names a part to train: arms, tasks, or both (then these arms on these tasks), or one arm on one
     task as "task: arm". The record is that of the whole study; its `missing` tells what has no result yet.
@@ -98,11 +100,11 @@ def plan(
         if not name:
             raise UserError(f"{where}: its title cannot name a folder: give run_study a 'name'")
     else:
-        path = Path(study)
-        where, found, name = str(path), read(path), name or path.stem
-        if not isinstance(found, Study):
-            raise UserError(f"{path} holds probabilities, not arms: run it with augury study run {path}")
-        asked, source = found, path.read_bytes()
+        path = found(Path(study))
+        where, written, name = named(path), read(path), name or path.stem
+        if not isinstance(written, Study):
+            raise UserError(f"{where} holds probabilities, not arms: run it with augury study run {where}")
+        asked, source = written, path.read_bytes()
     arms = arms_of(asked, where, size)
     return Planned(asked, name, Store(out / name), arms, part_of(arms, only, where), source, command)
 
