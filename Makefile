@@ -8,7 +8,12 @@ INSTALL := $(BIN)/pip install $(PIP_OPTIONS)
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
 DOWNLOAD := $(BIN)/pip download $(PIP_OPTIONS)
 
-.PHONY: reproduce test test-all docs clean
+OLDEST := .venv-oldest
+# The tests that simulate: what builds on environments and robots asks nothing else of MuJoCo.
+SIMULATING := tests/augmentations tests/envs tests/outside tests/show tests/symmetry tests/verify \
+	tests/cli/test_proof.py tests/fleet/test_goal_fleet.py tests/fleet/test_host_fleet.py
+
+.PHONY: reproduce test test-all test-oldest docs clean
 
 reproduce: $(VENV)/.installed ## Five claims, decided on a laptop: a page with curves and verdicts
 	$(BIN)/augury study run studies/first-look.toml --out runs/reproduce
@@ -23,6 +28,9 @@ test: $(VENV)/.installed-for-tests ## Lint, types, import contract, and the test
 test-all: test ## The same, and the tests that are expensive and rare
 	$(PYTEST) -m slow
 
+test-oldest: $(OLDEST)/.installed ## The quick tests that simulate, with the oldest MuJoCo that pyproject.toml allows
+	$(OLDEST)/bin/pytest --numprocesses 2 --dist loadfile -m "not slow" $(SIMULATING)
+
 docs: $(VENV)/.installed-for-docs ## The site, into build/docs: a broken link or an undocumented public name fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -34,7 +42,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
 	touch $@
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt | $(BIN)/pip
-	$(INSTALL) --editable .[dev,docs,panda-gym,ray,sb3,warp]
+	$(INSTALL) --editable .[dev,docs,panda-gym,ray,sb3,tensorboard,wandb,warp]
 	rm -rf $(VENV)/sb3 && mkdir $(VENV)/sb3 # SB3's own tests, which only its source distribution has
 	$(DOWNLOAD) --no-deps --no-binary stable-baselines3 --dest $(VENV)/sb3 stable-baselines3
 	tar --extract --gzip --strip-components 1 --directory $(VENV)/sb3 --file $(VENV)/sb3/*.tar.gz
@@ -44,5 +52,12 @@ $(VENV)/.installed-for-docs: pyproject.toml constraints.txt | $(BIN)/pip
 	$(INSTALL) --editable .[docs]
 	touch $@
 
+$(OLDEST)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OLDEST)
+	grep --invert-match '^mujoco' constraints.txt > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint $(OLDEST)/constraints.txt \
+		--editable .[dev,panda-gym,sb3] mujoco==3.11.0
+	touch $@
+
 clean:
-	rm -rf $(VENV) build *.egg-info runs/reproduce
+	rm -rf $(VENV) $(OLDEST) build *.egg-info runs/reproduce

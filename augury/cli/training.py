@@ -13,12 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from augury import augmentations, envs, report
+from augury.cli import loggers
 from augury.cli.output import check_seconds, console, say
 from augury.cli.runs import print_table
 from augury.cli.settings import Settings
 from augury.errors import RaisedElsewhere, UserError
 from augury.fleet import Arm, Interrupted, load_policies, resolved, train_fleet
 from augury.fleet.progress import Display
+from augury.fleet.training import Progress
 from augury.runs import checkpoints, results
 from augury.runs.files import LOCK, PARTIAL, claimed, replacing, slug
 
@@ -45,6 +47,10 @@ class Train:
     """Go on with the run in that folder, from its last checkpoint."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints."""
+    tensorboard: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Also write evaluations for TensorBoard, into a folder of DIR that is named as that of the results."""
+    wandb: Annotated[str | None, tyro.conf.arg(metavar="PROJECT")] = None
+    """Also send evaluations to this project of Weights & Biases."""
 
     def run(self) -> None:
         check_seconds(self.checkpoint_every)
@@ -57,9 +63,17 @@ class Train:
                 print(f"{folder} is finished already: nothing to do")
                 return
             try:
-                with Display(arm) as display:
+                with (
+                    loggers.watching(arm, folder, tensorboard=self.tensorboard, wandb=self.wandb) as log,
+                    Display(arm) as display,
+                ):
+
+                    def watch(standing: Progress) -> None:
+                        display.show(standing)
+                        log(standing)
+
                     result = train_fleet(
-                        [arm], checkpoint=path, checkpoint_every=self.checkpoint_every, watch=display.show
+                        [arm], checkpoint=path, checkpoint_every=self.checkpoint_every, watch=watch
                     )[0]
             except Interrupted as stop:
                 raise SystemExit(

@@ -53,6 +53,8 @@ class Progress(NamedTuple):
     """Seconds to the end, evaluations included; None in the random phase."""
     evaluated: Measured | None
     """The newest measurement, where one was just made."""
+    history: Arrays
+    """All measurements so far, those before a resume too: (agents, evaluations) each."""
 
 
 Watcher = Callable[[Progress], None]
@@ -122,7 +124,8 @@ def train_fleet(
                 pace.evaluated(time.monotonic() - ended)
             if watch is not None and (measured is not None or ended - reported > CALL_SECONDS / 2):
                 speed = None if pace.speed is None else all_steps * pace.speed
-                watch(Progress(run.rounds * round_steps, speed, pace.left(run.rounds), measured))
+                left = pace.left(run.rounds)
+                watch(Progress(run.rounds * round_steps, speed, left, measured, run.history))
                 reported = time.monotonic()
             length = 1 if run.rounds == slower else max(1, int(call_seconds * length / took))
 
@@ -203,13 +206,13 @@ def _results(
         about = {"measure": envs.make(arm.environment).measure, **recorded}
         place = slice(first, first := first + arm.agents)
         own, learnt = jax.tree.map(operator.itemgetter(place), (run.history, actors))
-        results.append(Result(settings, _evaluations(arm, own), seconds, about, learnt))
+        results.append(Result(settings, evaluations_of(arm, own), seconds, about, learnt))
     return results
 
 
-def _evaluations(arm: Arm, history: Arrays) -> Arrays:
-    """The arrays of `evaluations.npz`, from what was measured of an arm's agents."""
-    rounds = np.array(arm.evaluation_rounds)
+def evaluations_of(arm: Arm, history: Arrays) -> Arrays:
+    """The arrays of `evaluations.npz`, from what was measured of an arm's agents so far."""
+    rounds = np.array(arm.evaluation_rounds[: history["finite"].shape[1]])
     steps = rounds * arm.round_steps
     transitions = np.rint(steps * arm.policy_data).astype(steps.dtype)
     updates = np.asarray(program_of(arm).updates_after(jnp.asarray(rounds)))

@@ -69,9 +69,11 @@ def test_durations_are_short(seconds, words):
 
 def test_a_run_says_that_it_is_in_its_random_phase_and_then_what_is_left():
     display = Display(resolved(Arm(agents=2, steps=20_000)))
-    assert display._pace(Progress(10_000, None, None, None)) == "random phase"
-    assert display._pace(Progress(10_048, None, None, None)) == ""  # resumed: its first call has compiled
-    assert display._pace(Progress(12_000, 10_400.4, 125.0, None)) == "10,400 agent-steps/s  about 2:05 left"
+    assert display._pace(Progress(10_000, None, None, None, {})) == "random phase"
+    assert display._pace(Progress(10_048, None, None, None, {})) == ""  # resumed: its first call has compiled
+    assert (
+        display._pace(Progress(12_000, 10_400.4, 125.0, None, {})) == "10,400 agent-steps/s  about 2:05 left"
+    )
 
 
 def test_checkpoints_come_soon_and_then_less_often():
