@@ -14,6 +14,7 @@ from rich.console import Console
 
 from augury import envs, show
 from augury.cli.output import console
+from augury.envs.adapters import is_adapted
 from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
 from augury.references import is_reference
@@ -97,7 +98,7 @@ class Symmetry:
         if self.model.endswith((".xml", ".mjcf", ".urdf")):
             model = read_model(Path(self.model))
             return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
-        if self.model in envs.ENVIRONMENTS or is_reference(self.model):
+        if self.model in envs.ENVIRONMENTS or is_reference(self.model) or is_adapted(self.model):
             task = environment_of(self.model)
             model, table = getattr(task, "model", None), getattr(task, "table", None)
             if not isinstance(model, mujoco.MjModel):

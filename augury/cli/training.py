@@ -39,7 +39,7 @@ class Train:
     """
 
     environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
-    """Where the agents collect experience: a name (see `augury list`), or a module:name."""
+    """Where the agents collect experience: a name (see `augury list`), a module:name, or gymnasium:ID."""
     settings: Annotated[Settings, tyro.conf.arg(name="")]
     out: Path | None = None
     """Folder for the results; by default one named after the arm, in runs/."""

@@ -17,6 +17,7 @@ its class, only at `runs_in` and at the methods that are there. Yours may subcla
 | `explore(observation, generator) -> actions` | `augury show`: actions under which something happens |
 | `panel` | `augury show`: a `Panel`, how pictures are laid out |
 | `sample_transition(key) -> Transition` | studies of probabilities, of what does not step in JAX |
+| `one()` | the verifier: a single one as a `gymnasium.Env`, which it asks instead |
 | `model`, `mirror_normal`, `largest_turn`, `forward_weight` | symmetries, with `table` |
 
 For the verifier the engine of an environment on the host may have `restore(observation, extras)`, which

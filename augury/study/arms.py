@@ -11,6 +11,7 @@ import msgspec
 
 from augury.augmentations.catalogue import parse
 from augury.envs import ENVIRONMENTS, make
+from augury.envs.adapters import is_adapted
 from augury.errors import UserError, unknown_name
 from augury.fleet import Arm, resolved
 from augury.references import is_reference
@@ -62,8 +63,8 @@ def arms_of(study: Study, where: str, size: Size) -> list[StudyArm]:
 
 
 def _check_task(task: str, where: str) -> None:
-    """A task is an environment: a name, or a module:name."""
-    if not is_reference(task) and task not in ENVIRONMENTS:
+    """A task is an environment: a name, a module:name, or a prefix:name."""
+    if not (is_reference(task) or is_adapted(task) or task in ENVIRONMENTS):
         raise UserError(f"{where}: {unknown_name('task', task, ENVIRONMENTS)}")
     try:
         make(task)

@@ -8,6 +8,7 @@ import gymnasium
 
 from augury import augmentations, envs
 from augury.augmentations.base import Augmentation, as_pytree, describe
+from augury.envs.adapters import is_adapted
 from augury.envs.mujoco.probe import unwrapped
 from augury.errors import UserError
 from augury.references import is_reference
@@ -45,8 +46,9 @@ class Subject(NamedTuple):
 
 def environment_of(source: Any) -> Any:
     """An environment of ours or of Gymnasium's, without the wrappers that change nothing."""
-    if isinstance(source, str) and is_reference(source):
+    if isinstance(source, str) and is_reference(source) and not is_adapted(source):
         source = envs.load(source)
     if isinstance(source, gymnasium.Env):
         return unwrapped(source)
-    return envs.make(source)
+    found: Any = envs.make(source)
+    return unwrapped(found.one()) if hasattr(found, "one") else found

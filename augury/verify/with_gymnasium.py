@@ -3,7 +3,7 @@
 An environment needs a method `restore(observation, extras)`, which brings it to a state with this
 observation. The extras are the numbers in the info of the step that began there. A `restore` that uses them
 may return the dict that is then observed, which is compared with the observation. MuJoCo environments need no
-`restore` where all they observe is positions and velocities.
+`restore` where all they observe is positions and velocities, nor do Pendulum, CartPole and MountainCar.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from augury.envs.mujoco.probe import is_mujoco, observation_table
 from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify.base import Answer, Flags, Policy, Rows, joined, numbers, rows, shared
+from augury.verify.classic_control import Placed, is_classic
 from augury.verify.episodes import with_later_goals
 from augury.verify.observations import entries_table, numbered, numbered_entries, taken
 from augury.verify.on_host import touching
@@ -62,12 +63,12 @@ class GymSimulator(GymSource):
 
     def __init__(self, env: Any) -> None:
         if not hasattr(env, "restore"):
-            if not is_mujoco(env):
+            if not (is_mujoco(env) or is_classic(env)):
                 raise UserError(
                     f"{type(env).__name__} cannot be verified: give it a method restore(observation, extras) "
                     "that brings it to a state with this observation"
                 )
-            env = Probed(env)
+            env = Probed(env) if is_mujoco(env) else Placed(env)
         super().__init__(env)
         sizes = {name: part.shape[0] for name, part in self._parts.items()}
         if isinstance(env.observation_space, Dict):

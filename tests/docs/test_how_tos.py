@@ -111,6 +111,14 @@ def test_your_environment(folder, capsys):
     assert "puck" in (folder / "runs" / "report.html").read_text()
 
 
+def test_a_gymnasium_environment(folder, capsys):
+    printed = follow("how-to/gymnasium.md", folder, capsys)
+    assert printed.count("return of each agent at the end") == 2
+    for run in ("none", "mirror", "moon"):
+        with np.load(folder / "runs" / run / "evaluations.npz") as evaluations:
+            assert np.isfinite(evaluations["returns"]).all()
+
+
 def test_your_augmentation(folder, capsys):
     follow("how-to/augmentation.md", folder, capsys)
     for run in ("mirror", "nudge"):

@@ -50,9 +50,18 @@ class Goals(Walk):
 class Unrepeatable(PendulumEnv):
     """Pendulum, but how an episode starts does not follow from the seed."""
 
-    @property
-    def np_random(self):
-        return np.random.default_rng()
+    def reset(self, *, seed=None, options=None):
+        return super().reset(options=options)
+
+
+class Saved(Unrepeatable):
+    """The same, but it gives and takes its state."""
+
+    def get_state(self):
+        return {"place": self.state}
+
+    def set_state(self, state):
+        self.state = state["place"]
 
 
 class Raising(PendulumEnv):
@@ -148,6 +157,10 @@ def unrepeatable():
 
 def raising():
     return TimeLimit(Raising(), HORIZON)
+
+
+def saved():
+    return TimeLimit(Saved(), HORIZON)
 
 
 def endless():

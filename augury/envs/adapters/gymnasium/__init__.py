@@ -2,6 +2,7 @@
 
 environment   what a fleet trains on: an id, a factory, or a factory of vector environments
 spaces        what their spaces mean here, and whether what an environment gave lies in them
+states        saving and restoring one that gives and takes its state
 share         some copies of an environment, side by side in one process
 processes     all copies, a share in each process
 engine        all copies as the trainer steps them: they can be saved and go on

@@ -1,8 +1,9 @@
 """Copies of an environment as the trainer steps them: with seeds, ends of episodes, and a state.
 
 The state is the seed of every row, the number of its episode and the actions since that began. To go on
-there, the episodes are played again. An environment that then observes or earns anything else does not follow
-from seeds and actions alone: all its rows begin new episodes, and `load_state` tells the trainer.
+there, environments that give and take their state are put there; of others the episodes are played again. An
+environment that then observes or earns anything else does not follow from seeds and actions alone: all its
+rows begin new episodes, and `load_state` tells the trainer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 from augury.envs.adapters.gymnasium.processes import Rows
 from augury.envs.adapters.gymnasium.share import Numbers, Plan
 from augury.envs.vector_inputs import refuse_other_state
+
+_STATE = "state."
 
 
 class Engine:
@@ -62,6 +65,7 @@ class Engine:
             "returns": self._returns.copy(),
             "actions": self._actions[:, : self._steps.max()].copy(),
             **_named(self._observation),
+            **({f"{_STATE}{name}": values for name, values in self._rows.states().items()}),
         }
 
     def load_state(self, state: Mapping[str, Numbers]) -> Any:
@@ -71,8 +75,11 @@ class Engine:
         refuse_other_state(state, {"seeds": self._seeds, "episodes": self._episodes, "steps": self._steps})
         self._seeds, self._episodes, self._steps = (state[name] for name in ("seeds", "episodes", "steps"))
         self._actions[:, : state["actions"].shape[1]] = state["actions"]
-        plan = Plan(self._seeds, self._episodes, self._steps, self._actions)
+        states = {name.removeprefix(_STATE): own for name, own in state.items() if name.startswith(_STATE)}
+        plan = Plan(self._seeds, self._episodes, self._steps, self._actions, states)
         self._observation, self._returns = self._rows.begin(plan)
+        if states:
+            self._observation, self._returns = _unnamed(state), state["returns"]
         if _same(state, self.state()):
             return None
         self._episodes = self._episodes + 1
@@ -84,7 +91,7 @@ class Engine:
     def _begun_anew(self) -> Any:
         """What is observed at the start of every row's episode."""
         self._steps, self._returns = np.zeros_like(self._steps), np.zeros_like(self._returns)
-        plan = Plan(self._seeds, self._episodes, self._steps, self._actions[:, :0])
+        plan = Plan(self._seeds, self._episodes, self._steps, self._actions[:, :0], {})
         self._observation, _ = self._rows.begin(plan)
         return self._observation
 
@@ -94,6 +101,14 @@ def _named(observation: Any) -> dict[str, Numbers]:
     if isinstance(observation, dict):
         return {f"observation.{name}": values.copy() for name, values in observation.items()}
     return {} if observation is None else {"observation": observation.copy()}
+
+
+def _unnamed(state: Mapping[str, Numbers]) -> Any:
+    """The observation of a state."""
+    if "observation" in state:
+        return state["observation"].copy()
+    prefix = "observation."
+    return {name.removeprefix(prefix): own.copy() for name, own in state.items() if name.startswith(prefix)}
 
 
 def _same(one: Mapping[str, Numbers], other: Mapping[str, Numbers]) -> bool:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
+from augury.envs.actions import blank_action
 from augury.envs.adapters.gymnasium import spaces
 from augury.envs.adapters.gymnasium.engine import Engine
 from augury.envs.adapters.gymnasium.making import limited, maker_of, time_limit
@@ -58,8 +59,6 @@ class GymnasiumEnvironment(HostEnvironment):
     horizon: int
     processes: int | None = field(default=None, compare=False)
 
-    training = TRAINING
-
     def vector(self, count: int, *, autoreset: bool = True) -> HostEngine:
         """So many copies, a share of them in each process; or the source's vector environment."""
         if self._tried.is_vector:
@@ -76,7 +75,7 @@ class GymnasiumEnvironment(HostEnvironment):
             autoreset=autoreset,
         )
         rows = rows_of(copies, count, self.processes or self._processes(count))
-        action: Any = np.zeros((), np.int32) if self.action_count else self.action_low
+        action = blank_action(self)
         actions = np.zeros((count, self.horizon, *action.shape), action.dtype)
         return Engine(rows, actions, extras=self.extras, autoreset=autoreset)
 
@@ -107,6 +106,11 @@ class GymnasiumEnvironment(HostEnvironment):
     @property
     def action_high(self) -> npt.NDArray[np.float32]:
         return self._tried.action_space.high.ravel().astype(np.float32)
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        """Settings for continuous actions; those for discrete ones are the defaults of DQN."""
+        return TRAINING if self.action_count is None else {}
 
     @property
     def extras(self) -> tuple[str, ...]:

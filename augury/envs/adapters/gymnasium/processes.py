@@ -52,6 +52,9 @@ class Rows(Protocol):
 
     def step(self, actions: Numbers) -> Stepped: ...
 
+    def states(self) -> dict[str, Numbers]:
+        """Where every row is, of environments that give their state; else empty."""
+
     def close(self) -> None: ...
 
 
@@ -80,6 +83,9 @@ class RowsHere:
         rest = infos.get(ENDS), infos.get(EXTRAS, self._extras), infos.get(REMARK, "")
         return Stepped(each_part(np.copy, observation), reward, terminated, truncated, *rest)
 
+    def states(self) -> dict[str, Numbers]:
+        return self._share.states()
+
     def close(self) -> None:
         self._share.close()
 
@@ -89,9 +95,8 @@ class RowsElsewhere:
 
     def __init__(self, copies: Copies, count: int, each: int) -> None:
         self._called, self._count, self._each, self._steps = copies.called, count, each, 0
-        firsts = range(0, count, each)
-        shares = [partial(Share, copies, each, min(each, count - first)) for first in firsts]
-        self._cuts = [slice(first, first + each) for first in firsts]
+        self._firsts = range(0, count, each)
+        shares = [partial(Share, copies, each, min(each, count - first)) for first in self._firsts]
         self._extras = np.zeros((count, 0), np.float32)
         try:
             self._vector = AsyncVectorEnv(
@@ -107,7 +112,7 @@ class RowsElsewhere:
             ) from error
 
     def begin(self, plan: Plan) -> tuple[Any, Numbers]:
-        plans = [_filled_up(plan.rows(cut), self._each) for cut in self._cuts]
+        plans = [plan.rows(_filled_up(first, self._each, self._count)) for first in self._firsts]
         self._asked(self._vector.set_attr, "plan", plans)
         observation, infos = self._asked(self._vector.reset)
         self._raise_failures(infos)
@@ -115,9 +120,9 @@ class RowsElsewhere:
 
     def step(self, actions: Numbers) -> Stepped:
         self._steps += 1
-        missing = len(self._cuts) * self._each - self._count
+        missing = len(self._firsts) * self._each - self._count
         given = np.concatenate([actions, np.repeat(actions[-1:], missing, 0)]) if missing else actions
-        shared = given.reshape(len(self._cuts), self._each, *actions.shape[1:])
+        shared = given.reshape(len(self._firsts), self._each, *actions.shape[1:])
         observation, reward, terminated, truncated, infos = self._asked(self._vector.step, shared)
         self._raise_failures(infos)
         ends = each_part(self._joined, _entries(infos[ENDS])) if ENDS in infos else None
@@ -132,6 +137,10 @@ class RowsElsewhere:
             extras,
             remark,
         )
+
+    def states(self) -> dict[str, Numbers]:
+        shares = self._asked(self._vector.call, "states")
+        return {name: self._joined(np.stack([share[name] for share in shares])) for name in shares[0]}
 
     def close(self) -> None:
         if not self._vector.closed:
@@ -176,9 +185,9 @@ def _raise_failure(failure: Failure | None) -> None:
         raise UserError(line) from (RaisedElsewhere(trace) if trace else None)
 
 
-def _filled_up(plan: Plan, rows: int) -> Plan:
-    """A plan for so many rows: the last is repeated."""
-    return Plan(*(part[np.minimum(np.arange(rows), len(part) - 1)] for part in plan))
+def _filled_up(first: int, rows: int, count: int) -> Numbers:
+    """So many rows from the first on; the last of all is repeated."""
+    return np.minimum(np.arange(first, first + rows), count - 1)
 
 
 def _entries(values: Any) -> Any:

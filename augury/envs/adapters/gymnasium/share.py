@@ -23,7 +23,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector.utils import batch_space
 
-from augury.envs.adapters.gymnasium import spaces
+from augury.envs.adapters.gymnasium import spaces, states
 
 Numbers = npt.NDArray[Any]
 FAILURE, RETURNS, ENDS, EXTRAS, REMARK = "failure", "returns", "ends", "extras", "remark"
@@ -41,9 +41,18 @@ class Plan(NamedTuple):
     """How many steps of the episodes are repeated."""
     actions: Numbers
     """Which actions are repeated, (rows, steps, …)."""
+    states: dict[str, Numbers]
+    """Where the steps lead, of environments that can be put there: then nothing is repeated. Else empty."""
 
-    def rows(self, chosen: slice) -> Plan:
-        return Plan(*(part[chosen] for part in self))
+    def rows(self, chosen: Any) -> Plan:
+        """The same for some rows."""
+        return Plan(
+            self.seeds[chosen],
+            self.episodes[chosen],
+            self.steps[chosen],
+            self.actions[chosen],
+            {name: values[chosen] for name, values in self.states.items()},
+        )
 
 
 class Failure(NamedTuple):
@@ -109,6 +118,9 @@ class Share(gymnasium.Env[Any, Any]):
                 if row == len(self._envs):
                     self._envs.append(self._asked(row, "making it", self._copies.make))
                 self._begin(row)
+                if self.plan.states:
+                    self._put(row)
+                    continue
                 for action in self.plan.actions[row, : self.plan.steps[row]]:
                     self._move(row, action)
         except _FailedError as error:
@@ -139,6 +151,14 @@ class Share(gymnasium.Env[Any, Any]):
             infos[EXTRAS] = self._extras.copy()
         return self._observation(), self._reward.copy(), terminated, truncated, infos
 
+    def states(self) -> dict[str, Numbers]:
+        """The states of all rows, where environments give them; else empty."""
+        if not all(states.has_state(env) for env in self._envs):
+            return {}
+        every = [states.state_of(env) for env in self._envs]
+        every += every[-1:] * (len(self._steps) - self._used)
+        return {name: np.stack([own[name] for own in every]) for name in every[0]} if every else {}
+
     def close(self) -> None:
         while self._envs:
             self._envs.pop().close()
@@ -152,6 +172,12 @@ class Share(gymnasium.Env[Any, Any]):
         if not (isinstance(started, tuple) and len(started) == 2):
             raise self._failed(row, "reset gave no pair of observation and info")
         self._take(row, started[0])
+
+    def _put(self, row: int) -> None:
+        """Bring a row to the state of the plan."""
+        own = {name: values[row] for name, values in self.plan.states.items()}
+        self._steps[row] = self.plan.steps[row]
+        self._asked(row, "set_state", lambda: states.put(self._envs[row], own, int(self._steps[row])))
 
     def _move(self, row: int, action: Any) -> None:
         """Step a row."""

@@ -1,0 +1,73 @@
+"""Some of Gymnasium's classic control, with a `restore`: their observations determine their states.
+
+They observe in single precision what they simulate in double precision. Here they observe what they simulate,
+so that a step can be repeated to the last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.envs.classic_control import (
+    CartPoleEnv,
+    Continuous_MountainCarEnv,
+    MountainCarEnv,
+    PendulumEnv,
+)
+from gymnasium.spaces import Box
+
+from augury.verify.base import Rows
+
+
+class _Maps(NamedTuple):
+    observe: Callable[[Rows], Rows]
+    """What is observed of a state."""
+    restore: Callable[[Rows], Rows]
+    """A state that is observed like this."""
+
+
+_SAME = _Maps(np.asarray, np.asarray)
+_MAPS: Mapping[type, _Maps] = {
+    CartPoleEnv: _SAME,
+    Continuous_MountainCarEnv: _SAME,
+    MountainCarEnv: _SAME,
+    PendulumEnv: _Maps(
+        lambda state: np.array([np.cos(state[0]), np.sin(state[0]), state[1]]),
+        lambda seen: np.array([np.arctan2(seen[1], seen[0]), seen[2]]),
+    ),
+}
+
+
+def is_classic(env: Any) -> bool:
+    """Whether this is one of them, and no subclass, whose state may hold more."""
+    return type(env) in _MAPS
+
+
+class Placed:
+    """One of them, with a `restore` that sets its state."""
+
+    def __init__(self, env: Any) -> None:
+        self.env, self._maps = env, _MAPS[type(env)]
+        seen = env.observation_space
+        self.observation_space = Box(-np.inf, np.inf, seen.shape, np.float64)
+        self.action_space = env.action_space
+
+    def reset(self, **options: Any) -> tuple[Rows, dict[str, Any]]:
+        _, info = self.env.reset(**options)
+        return self._observation(), info
+
+    def step(self, action: Any) -> tuple[Any, ...]:
+        _, *outcome = self.env.step(action)
+        return self._observation(), *outcome
+
+    def restore(self, observation: Rows, extras: Mapping[str, Any]) -> None:
+        """As if an episode had just begun there."""
+        del extras
+        self.env.reset()
+        kind = np.asarray(self.env.state).dtype
+        self.env.state = self._maps.restore(np.asarray(observation, np.float64)).astype(kind)
+
+    def _observation(self) -> Rows:
+        return self._maps.observe(np.asarray(self.env.state, np.float64))
