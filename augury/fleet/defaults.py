@@ -52,8 +52,10 @@ DISCRETE_DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "algorithm": "dqn",
         "steps": 50_000,
         "random_steps": 1_000,
-        "random_action_probability": 0.05,
-        "evaluate_every": 2_500,
+        "hidden": (128, 128),
+        "target_rate": 0.05,
+        "random_action_probability": 0.1,
+        "evaluate_every": 5_000,
         "evaluation_episodes": 20,
     }
 )

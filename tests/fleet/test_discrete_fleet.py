@@ -242,6 +242,22 @@ def test_agents_learn_to_balance_and_keep_their_policies(environment, tmp_path):
     assert (policies.play(episodes=5, seed=1).returns > 28).all()
 
 
+def opposite(key, transition):
+    """Exchange left and right on CartPole, which has two actions."""
+    return mirror(key, transition)._replace(action=1 - transition.action)
+
+
+@pytest.mark.slow
+def test_cartpole_of_gymnasium_trains_with_a_mirror():
+    small = replace(SMALL, steps=1_024, random_steps=256, updates=16, evaluate_every=512)
+    cartpole = replace(small, environment="gymnasium:CartPole-v1", augmentation=opposite)
+    assert resolved(Arm(environment=cartpole.environment)).steps == 50_000  # the settings for DQN, not TD3's
+    evaluations = train([cartpole])[0].evaluations
+    assert ((evaluations["returns"] >= 8) & (evaluations["returns"] <= 500)).all()
+    # Mirror images lie elsewhere as long as little was observed.
+    assert (evaluations["coverage"] > evaluations["observed_coverage"]).any()
+
+
 @pytest.mark.parametrize("environment", [ENVIRONMENTS["host"], *slowly(ENVIRONMENTS["jax"])])
 def test_a_mirror_is_verified_and_a_half_of_it_is_not(environment):
     assert verify(mirror, environment, samples=60).valid
