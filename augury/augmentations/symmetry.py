@@ -20,15 +20,18 @@ import numpy as np
 
 from augury import envs
 from augury.augmentations.base import augmentation, static
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
-from augury.envs.mujoco.terms import Quantity, joint_name, positions, velocities
+from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
     SIMULATED_TOLERANCE,
     AffineMap,
     Finding,
+    Heading,
     SymmetryError,
     audit_rotation,
+    heading,
     observation_map,
     reflection,
     simulated_error,
@@ -37,6 +40,8 @@ from augury.transition import Array, Key, Transition
 
 VELOCITY = ("x_velocity", "y_velocity")
 """Extras: the velocity that a locomotion reward counts, and the one across it."""
+STATE = "state"
+"""The extra from which the verifier restores a state that is not observed; only there a transition has it."""
 
 
 class Mapped(NamedTuple):
@@ -74,6 +79,8 @@ class Reflect:
     """Of the velocity along x and along y."""
     forward_weight: float = static()
     """Of the velocity along x in the reward."""
+    state: Mapped | None = static(default=None)
+    """Of the state, where the task's observation does not determine it."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -93,6 +100,8 @@ class Reflect:
         for name, sign in zip(VELOCITY, self.velocity_signs, strict=True):
             if name in extras:
                 extras[name] = sign * extras[name]
+        if self.state is not None and STATE in extras:
+            extras[STATE] = self.state(extras[STATE])
         reward = transition.reward
         if self._turns_back:
             reward += self.forward_weight * (extras[VELOCITY[0]] - transition.extras[VELOCITY[0]])
@@ -112,10 +121,11 @@ class RotateHeading:
     robot: str = static()
     largest: float | Array
     """The angle is uniform within ±largest."""
-    vectors: tuple[tuple[int, int], ...] = static()
-    """Where the observation holds x and y of a vector in the world's frame."""
-    quaternions: tuple[tuple[int, int, int, int], ...] = static()
+    observation: Heading = static()
+    """Where the observation holds what rotates."""
     forward_weight: float = static()
+    state: Heading = static(default=Heading())
+    """The same of the state, where the task's observation does not determine it."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -135,23 +145,14 @@ class RotateHeading:
                 zip(VELOCITY, _rotate_pair(angle, *(extras[name] for name in VELOCITY)), strict=True)
             )
             reward += self.forward_weight * (extras[VELOCITY[0]] - transition.extras[VELOCITY[0]])
+        if STATE in extras:
+            extras[STATE] = _rotated(angle, self.state, extras[STATE])
         return transition._replace(
-            observation=self._rotated(angle, transition.observation),
+            observation=_rotated(angle, self.observation, transition.observation),
             reward=reward,
-            next_observation=self._rotated(angle, transition.next_observation),
+            next_observation=_rotated(angle, self.observation, transition.next_observation),
             extras=extras,
         )
-
-    def _rotated(self, angle: Array, observation: Array) -> Array:
-        for x, y in self.vectors:
-            rotated = _rotate_pair(angle, observation[x], observation[y])
-            observation = observation.at[jnp.array([x, y])].set(jnp.stack(rotated))
-        for w, x, y, z in self.quaternions:
-            # A rotation about the vertical, from the left, mixes w with z and x with y by half the angle.
-            for one, other in ((w, z), (x, y)):
-                rotated = _rotate_pair(angle / 2, observation[one], observation[other])
-                observation = observation.at[jnp.array([one, other])].set(jnp.stack(rotated))
-        return observation
 
 
 class Robot(NamedTuple):
@@ -163,6 +164,10 @@ class Robot(NamedTuple):
     normal: str = "y"
     largest_turn: float = np.pi
     forward_weight: float = 0.0
+    state_table: Sequence[Quantity] = ()
+    """What its state holds, where the observation does not determine it."""
+    acts_around_default: bool = False
+    """Whether its actions are added to the controls of the default pose."""
 
     @classmethod
     def of(cls, source: Any) -> Robot:
@@ -175,7 +180,9 @@ class Robot(NamedTuple):
         if isinstance(getattr(source, "model", None), mujoco.MjModel) and _lists_quantities(source):
             normal, weight = getattr(source, "mirror_normal", "y"), getattr(source, "forward_weight", 0.0)
             turn = getattr(source, "largest_turn", 0.0) or np.pi
-            return cls(name, source.model, source.table, normal, turn, weight)
+            whole = getattr(source, "state_table", ()) if hasattr(source, STATE) else ()
+            around = getattr(source, "action_scale", None) is not None
+            return cls(name, source.model, source.table, normal, turn, weight, whole, around)
         if is_mujoco(source):
             return cls(type(source).__name__, source.model, observation_table(source))
         if isinstance(source, mujoco.MjModel):
@@ -184,7 +191,7 @@ class Robot(NamedTuple):
         if isinstance(getattr(source, "model", None), mujoco.MjModel):
             raise UserError(
                 f"{name} has a MuJoCo model, but does not say what it observes of it: give it a `table`, a "
-                "sequence of augury.envs.mujoco.terms.Quantity"
+                "sequence of augury.envs.mujoco.quantities.Quantity"
             )
         raise UserError(f"{name} has no MuJoCo model to take a symmetry from")
 
@@ -210,8 +217,11 @@ def reflect(
                 f"the simulator is off by {error:.2g} in the mirror, maybe for what was not compared "
                 f"({found.not_compared[0]}): correct the model, or say despite_findings=True"
             )
-    places = [("sensor" if kind == "reading" else kind, address) for kind, address, *_ in own.table]
-    observation = observation_map(found, places)
+    if own.acts_around_default and not np.allclose(found.ctrl.about(Anatomy(own.model).ctrl).offset, 0):
+        raise SymmetryError(
+            f"the controls of {own.name}'s default pose are not symmetric: choose another keyframe"
+        )
+    observation = observation_map(found, own.table)
     if all(np.array_equal(each.matrix, np.eye(len(each.matrix))) for each in (observation, found.ctrl)):
         other = "x" if own.normal == "y" else "y"
         raise SymmetryError(
@@ -223,6 +233,7 @@ def reflect(
         action=Mapped.of(found.ctrl),
         velocity_signs=(-1.0 if own.normal == "x" else 1.0, -1.0 if own.normal == "y" else 1.0),
         forward_weight=own.forward_weight,
+        state=Mapped.of(observation_map(found, own.state_table)) if own.state_table else None,
     )
 
 
@@ -238,22 +249,15 @@ def rotate(
     own = _given(Robot.of(robot), largest_turn=largest, table=table, forward_weight=forward_weight)
     if not despite_findings:
         _refuse(audit_rotation(own.model))
-    vectors, quaternions = [], []
-    is_free = own.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE
-    for joint in (joint_name(own.model, joint) for joint in np.flatnonzero(is_free).tolist()):
-        where = {
-            quantity.quantity: place for place, quantity in enumerate(own.table) if quantity.joint == joint
-        }
-        vectors += _complete(joint, where, ("x", "y"), ("velocity x", "velocity y"))
-        quaternions += _complete(joint, where, tuple(f"quaternion {part}" for part in "wxyz"))
-    if not vectors and not quaternions:
+    observation = heading(own.model, own.table)
+    if observation == Heading():
         raise SymmetryError(f"nothing that {own.name} observes changes with its heading")
     return RotateHeading(
         robot=own.name,
         largest=own.largest_turn,
-        vectors=tuple(vectors),
-        quaternions=tuple(quaternions),
+        observation=observation,
         forward_weight=own.forward_weight,
+        state=heading(own.model, own.state_table),
     )
 
 
@@ -262,23 +266,21 @@ def _lists_quantities(source: Any) -> bool:
     return isinstance(getattr(source, "table", None), Sequence)
 
 
+def _rotated(angle: Array, where: Heading, values: Array) -> Array:
+    for x, y in where.vectors:
+        rotated = _rotate_pair(angle, values[x], values[y])
+        values = values.at[jnp.array([x, y])].set(jnp.stack(rotated))
+    for w, x, y, z in where.quaternions:
+        # A rotation about the vertical, from the left, mixes w with z and x with y by half the angle.
+        for one, other in ((w, z), (x, y)):
+            rotated = _rotate_pair(angle / 2, values[one], values[other])
+            values = values.at[jnp.array([one, other])].set(jnp.stack(rotated))
+    return values
+
+
 def _rotate_pair(angle: Array, x: Array, y: Array) -> tuple[Array, Array]:
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
     return cosine * x - sine * y, sine * x + cosine * y
-
-
-def _complete(joint: str, where: Mapping[str, int], *groups: tuple[str, ...]) -> list[Any]:
-    """Positions of the groups that are observed; one that is observed in part cannot be rotated."""
-    found = []
-    for group in groups:
-        places = [where[name] for name in group if name in where]
-        if places and len(places) < len(group):
-            raise SymmetryError(
-                f"only a part of {', '.join(group)} of '{joint}' is observed: it cannot be rotated"
-            )
-        if places:
-            found.append(tuple(places))
-    return found
 
 
 def _given(robot: Robot, **settings: Any) -> Robot:

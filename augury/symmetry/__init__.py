@@ -1,6 +1,7 @@
 """The mirror map of any MuJoCo model, its rotations, what breaks them, and a test by simulation."""
 
 from augury.symmetry.audit.findings import Finding, shown
+from augury.symmetry.heading import Heading, heading
 from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
 from augury.symmetry.reflection import Reflection, observation_map, reflection
 from augury.symmetry.rotation import audit_rotation, rotation
@@ -10,10 +11,12 @@ __all__ = [
     "SIMULATED_TOLERANCE",
     "AffineMap",
     "Finding",
+    "Heading",
     "Reflection",
     "Symmetry",
     "SymmetryError",
     "audit_rotation",
+    "heading",
     "observation_map",
     "reflection",
     "rotation",

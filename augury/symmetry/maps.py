@@ -27,6 +27,10 @@ class AffineMap:
     def __call__(self, values: npt.ArrayLike) -> Array:
         return np.asarray(values, float) @ self.matrix.T + self.offset
 
+    def about(self, centre: Array) -> AffineMap:
+        """The same map, of displacements from a point."""
+        return AffineMap(self.matrix, np.where(np.abs(moved := self(centre) - centre) < 1e-12, 0.0, moved))
+
     @property
     def permutation(self) -> Integers:
         """Where each number of the image comes from: image = signs * values[permutation]."""
@@ -68,6 +72,11 @@ class Symmetry:
     ctrl: AffineMap
     sensors: AffineMap
     """Not a number in the rows of sensors that have no map."""
+    offsets: AffineMap
+    """Of positions from the default pose."""
+    vectors: AffineMap
+    """Of vectors in the base's own frame; not a number where the base has no image, or there is none."""
+    pseudovectors: AffineMap
 
     @property
     def sensordata(self) -> AffineMap:

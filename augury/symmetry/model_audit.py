@@ -9,7 +9,7 @@ from typing import Any
 
 import mujoco
 
-from augury.envs.mujoco.terms import Quantity, positions, velocities
+from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
     SIMULATED_TOLERANCE,
@@ -93,7 +93,7 @@ def audit(
         normal=normal,
         reflection=mirror,
         table=seen,
-        observation=observation_map(mirror, [(own.kind, own.address) for own in seen]),
+        observation=observation_map(mirror, seen),
         simulated_error=simulated_error(model, mirror, SIMULATED),
         rotation_findings=rotation_findings,
         simulated_rotation_error=simulated_error(model, rotation(model, ANGLE), SIMULATED)

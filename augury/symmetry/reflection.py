@@ -9,13 +9,15 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
+from augury.envs.mujoco.anatomy import Anatomy
+from augury.envs.mujoco.quantities import Quantity
 from augury.symmetry.audit.findings import Finding
 from augury.symmetry.audit.model import findings_in, not_compared
 from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import AffineMap, Array, Symmetry, SymmetryError
 from augury.symmetry.pairing.elements import pair_all
 from augury.symmetry.sensors import sensor_map
-from augury.symmetry.state import activation_map, control_map, position_map, velocity_map
+from augury.symmetry.state import activation_map, control_map, position_map, vector_map, velocity_map
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +43,16 @@ def reflection(
     mirror = Mirror(model, normal)
     pairing = pair_all(mirror, pairs or {})
     sensors, without_map = sensor_map(pairing)
+    qpos, vectors = position_map(pairing), vector_map(pairing)
     found = Reflection(
-        qpos=position_map(pairing),
+        qpos=qpos,
         qvel=velocity_map(pairing),
         act=activation_map(pairing),
         ctrl=control_map(pairing),
         sensors=sensors,
+        offsets=qpos.about(Anatomy(model).qpos),
+        vectors=vectors,
+        pseudovectors=AffineMap(-vectors.matrix, vectors.offset),
         normal=mirror.normal,
         pairs={
             kind: {
@@ -62,24 +68,32 @@ def reflection(
     return found
 
 
-def observation_map(symmetry: Symmetry, places: Sequence[tuple[str, int]]) -> AffineMap:
-    """The map of an observation made of these numbers: ("qpos" | "qvel" | "sensor", address)."""
-    maps = {"qpos": symmetry.qpos, "qvel": symmetry.qvel, "sensor": symmetry.sensors}
-    column = {place: number for number, place in enumerate(places)}
-    matrix, offset = np.zeros((len(places), len(places))), np.zeros(len(places))
-    for number, (kind, address) in enumerate(places):
+def observation_map(symmetry: Symmetry, table: Sequence[Quantity]) -> AffineMap:
+    """The map of an observation whose numbers are these quantities."""
+    maps = {
+        "qpos": symmetry.qpos,
+        "qvel": symmetry.qvel,
+        "offset": symmetry.offsets,
+        "reading": symmetry.sensors,
+        "action": symmetry.ctrl,
+        "vector": symmetry.vectors,
+        "pseudovector": symmetry.pseudovectors,
+    }
+    column = {(own.term, own.kind, own.address): number for number, own in enumerate(table)}
+    matrix, offset = np.zeros((len(table), len(table))), np.zeros(len(table))
+    for number, (kind, address, *_, term) in enumerate(table):
+        if kind == "scalar":
+            matrix[number, number] = 1.0
+            continue
+        what = f"observation {number} ({table[number].name})"
         if kind not in maps or not 0 <= address < len(maps[kind].offset):
-            raise SymmetryError(f"observation {number}: there is no {kind} {address}")
+            raise SymmetryError(f"{what}: there is no {kind} {address}")
         row = maps[kind].matrix[address]
         if np.isnan(row).any():
-            raise SymmetryError(
-                f"observation {number}: sensor reading {address} has no map: see not_compared"
-            )
+            raise SymmetryError(f"{what} has no map: see not_compared")
         for needed in np.flatnonzero(row).tolist():
-            if (kind, needed) not in column:
-                raise SymmetryError(
-                    f"observation {number} ({kind} {address}) needs {kind} {needed}, which is not observed"
-                )
-            matrix[number, column[kind, needed]] = row[needed]
+            if (term, kind, needed) not in column:
+                raise SymmetryError(f"{what} needs {kind} {needed}, which is not observed")
+            matrix[number, column[term, kind, needed]] = row[needed]
         offset[number] = maps[kind].offset[address]
     return AffineMap(matrix, offset)

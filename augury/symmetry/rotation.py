@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.symmetry.audit.findings import Finding, finding_about
 from augury.symmetry.audit.model import solver_findings
 from augury.symmetry.contacts import frictional_contacts
@@ -29,12 +30,16 @@ def rotation(model: mujoco.MjModel, angle: float) -> Symmetry:
         qpos.put(position + 3, position + 3, _rotated_quaternions(angle))
         # The angular velocity is written in the body's own frame, which rotates too.
         qvel.put(velocity, velocity, matrix)
+    unchanged = AffineMap(np.eye(3), np.zeros(3))  # the base's own frame rotates too
     return Symmetry(
         qpos=qpos.finished(),
         qvel=qvel.finished(),
         act=AffineMap(np.eye(model.na), np.zeros(model.na)),
         ctrl=AffineMap(np.eye(model.nu), np.zeros(model.nu)),
         sensors=AffineMap(np.full((model.nsensordata,) * 2, np.nan), np.zeros(model.nsensordata)),
+        offsets=qpos.finished().about(Anatomy(model).qpos),
+        vectors=unchanged,
+        pseudovectors=unchanged,
     )
 
 

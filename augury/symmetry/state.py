@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.symmetry.frames import quaternion_between
 from augury.symmetry.maps import AffineMap, Array, Blocks, SymmetryError
 from augury.symmetry.pairing.images import Pairing
@@ -63,6 +64,17 @@ def activation_map(pairing: Pairing) -> AffineMap:
     return _actuator_map(
         pairing, pairing.model.na, pairing.model.actuator_actadr, pairing.model.actuator_actnum
     )
+
+
+def vector_map(pairing: Pairing) -> AffineMap:
+    """How vectors in the frame of the model's base map; there is no map where it is not its own image."""
+    anatomy = Anatomy(pairing.model)
+    blocks = Blocks(3)
+    if anatomy.has_base and pairing.images["body"][anatomy.base.body] == anatomy.base.body:
+        blocks.put(0, 0, pairing.turned("body", anatomy.base.body))
+    else:
+        blocks.matrix[:] = np.nan
+    return blocks.finished()
 
 
 def ball_orientation(pairing: Pairing, joint: int) -> Array:

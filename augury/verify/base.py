@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs.actions import random_actions
-from augury.envs.mujoco.terms import Quantity
+from augury.envs.mujoco.quantities import Quantity
 from augury.transition import Observation, Transition
 
 Rows = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from augury.envs.mujoco.terms import Quantity
+from augury.envs.mujoco.quantities import Quantity
 from augury.transition import Transition
 from augury.verify.base import Simulator
 from augury.verify.observations import flat, places_of, unflat

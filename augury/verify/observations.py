@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.mujoco.terms import Quantity
+from augury.envs.mujoco.quantities import Quantity
 from augury.errors import UserError
 from augury.transition import Observation
 

@@ -100,8 +100,10 @@ class TaskSimulator(HostSource):
         task, physics = self.environment, self._physics
         start = task.restored(observation, extras)
         before = physics.start(start.qpos, start.qvel)
-        begins = Moment.of(physics, before, start.goal)
-        ends = Moment.of(physics, physics.advance(before, task.control(begins, action)), start.goal)
+        last = np.zeros_like(action) if start.action is None else start.action
+        begins = Moment.of(physics, before, start.goal, last)
+        after = physics.advance(before, task.control(begins, action))
+        ends = Moment.of(physics, after, start.goal, action)
         outcome = task.outcome(begins, action, ends)
         # A state that is restored from the observation alone looks like it.
         seen = task.observe(begins) if self._has_state else None

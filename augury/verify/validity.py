@@ -165,8 +165,10 @@ def verify(
     collected = _collected(simulator, samples, policy, seed, needs)
     kept, repeating_error = _repeatable(simulator, collected, needs, tolerance)
     observed: Transition = jax.tree.map(lambda leaf: leaf[kept], collected)
-    # An augmentation sees the extras that it needs; the others go with the transition, to restore it.
-    seen = observed._replace(extras={extra: observed.extras[extra] for extra in needs})
+    # An augmentation sees the extras that it needs, and the state, which it may map with the observation. The
+    # others go with the transition, to restore it.
+    shown = {*needs, "state"} & observed.extras.keys()
+    seen = observed._replace(extras={extra: observed.extras[extra] for extra in sorted(shown)})
     augmented = augment(subject.augmentation, seen, seed)
     augmented = augmented._replace(extras=observed.extras | augmented.extras)
     errors = Errors.between(simulator, augmented, needs)

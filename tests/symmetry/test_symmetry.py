@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from augury.envs.mujoco.quantities import Kind, Quantity
 from augury.errors import UserError
 from augury.symmetry import (
     SymmetryError,
@@ -791,9 +792,9 @@ def test_sensors_without_map_are_listed_and_refuse_to_be_mapped() -> None:
     assert found.not_compared == ["sensor 'lonely': no sensor is its mirror image"]
     with pytest.raises(SymmetryError, match="sensor reading 0 has no map"):
         _ = found.sensordata
-    assert observation_map(found, [("sensor", 3)]).signs.tolist() == [-1]
-    with pytest.raises(SymmetryError, match="observation 0: sensor reading 0 has no map"):
-        observation_map(found, [("sensor", 0)])
+    assert observation_map(found, [numbered("reading", 3)]).signs.tolist() == [-1]
+    with pytest.raises(SymmetryError, match=r"observation 0 \(reading 0\) has no map"):
+        observation_map(found, [numbered("reading", 0)])
 
 
 def test_a_beam_must_point_where_the_mirrored_one_does() -> None:
@@ -838,8 +839,12 @@ def test_constraints_with_mirror_images_are_no_findings() -> None:
 # Observations.
 
 
-def test_the_map_of_an_observation_is_that_of_its_places() -> None:
-    places = [("qpos", i) for i in range(2, 15)] + [("qvel", i) for i in range(14)]
+def numbered(kind: Kind, address: int) -> Quantity:
+    return Quantity(kind, address, "", f"{kind} {address}", "")
+
+
+def test_the_map_of_an_observation_is_that_of_its_quantities() -> None:
+    places = [numbered("qpos", i) for i in range(2, 15)] + [numbered("qvel", i) for i in range(14)]
     found = reflection(stock("ant").compile(), "x")
     derived = observation_map(found, places)
     state, velocity = np.random.default_rng(0).normal(size=15), np.random.default_rng(1).normal(size=14)
@@ -849,16 +854,16 @@ def test_the_map_of_an_observation_is_that_of_its_places() -> None:
 
 def test_the_map_of_an_observation_keeps_offsets() -> None:
     found = reflection(from_xml(RICH))
-    derived = observation_map(found, [("qpos", i) for i in range(len(found.qpos.offset))])
+    derived = observation_map(found, [numbered("qpos", i) for i in range(len(found.qpos.offset))])
     np.testing.assert_array_equal(derived.offset, found.qpos.offset)
 
 
 def test_an_observation_that_lacks_a_number_is_refused() -> None:
     found = reflection(stock("walker2d").compile())
     with pytest.raises(SymmetryError, match=r"observation 1 \(qpos 3\) needs qpos 6, which is not observed"):
-        observation_map(found, [("qpos", 2), ("qpos", 3)])
+        observation_map(found, [numbered("qpos", 2), numbered("qpos", 3)])
     with pytest.raises(SymmetryError, match="there is no qpos 9"):
-        observation_map(found, [("qpos", 9)])
+        observation_map(found, [numbered("qpos", 9)])
 
 
 # Rotations.

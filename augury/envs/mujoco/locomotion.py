@@ -15,18 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.mujoco import robots, terms
+from augury.envs.mujoco import quantities, robots, terms
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.envs.mujoco.drawing import View
 from augury.envs.mujoco.physics import Physics, Rollout, Rows, Stepped
+from augury.envs.mujoco.quantities import Quantity
 from augury.envs.mujoco.task import MujocoTask
-from augury.envs.mujoco.terms import Quantity
+from augury.envs.mujoco.terms import Term
 from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start
 
 HORIZON = 1_000
@@ -124,12 +125,10 @@ class Locomotion(MujocoTask):
             qvel = generator.uniform(-noise, noise, model.nv)
         return Start(qpos, qvel, goal=np.empty(0))
 
-    def observe(self, moment: Moment) -> Rows:
-        velocity = moment.qvel
-        if self.velocity_limit < np.inf:
-            velocity = np.clip(velocity, -self.velocity_limit, self.velocity_limit)
-        observed = moment.readings[:, 3:]  # after the position, which only the reward uses
-        return np.concatenate([moment.qpos[:, self.hidden_positions :], velocity, observed], 1)
+    @property
+    def observed(self) -> tuple[Term, ...]:
+        seen = (terms.positions.skip(self.hidden_positions), terms.velocities.clip(self.velocity_limit))
+        return (*seen, _mass_quantities) if self._reads_masses else seen
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
         velocity = (self._rewarded_position(after) - self._rewarded_position(before)) / self.seconds
@@ -149,11 +148,6 @@ class Locomotion(MujocoTask):
     def extras(self) -> tuple[str, ...]:
         """The velocity that is rewarded, and the one across it."""
         return ("x_velocity", "y_velocity")[: self.hidden_positions]
-
-    @cached_property
-    def table(self) -> tuple[Quantity, ...]:
-        """What each number of the observation is."""
-        return (*super().table, *terms.readings(self._read_names))
 
     def _covered_range(self, quantity: Quantity) -> tuple[float, float]:
         is_height = quantity.kind == "qpos" and quantity.address == self.hidden_positions
@@ -180,15 +174,24 @@ class Locomotion(MujocoTask):
         return np.concatenate([centre, *(getattr(data, name).ravel() for name in _MASS_QUANTITIES)])
 
     @property
-    def _read_names(self) -> list[str]:
-        if not (self.as_gymnasium and self.rewarded_for == "centre of mass"):
-            return []
-        data = mujoco.MjData(self.model)
-        return [f"{name} {index}" for name in _MASS_QUANTITIES for index in range(getattr(data, name).size)]
+    def _reads_masses(self) -> bool:
+        return self.as_gymnasium and self.rewarded_for == "centre of mass"
 
 
 _MASS_QUANTITIES = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 """What Gymnasium's Humanoid observes beyond positions and velocities."""
+
+
+def _named_mass_quantities(anatomy: Anatomy) -> list[Quantity]:
+    data = mujoco.MjData(anatomy.model)
+    return quantities.readings(
+        [f"{name} {index}" for name in _MASS_QUANTITIES for index in range(getattr(data, name).size)]
+    )
+
+
+@terms.term(_named_mass_quantities)
+def _mass_quantities(moment: Moment) -> Rows:
+    return moment.readings[:, 3:]  # after the position, which only the reward uses
 
 
 def _corrected(robot: str, **settings: Any) -> Locomotion:

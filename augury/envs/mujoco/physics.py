@@ -21,6 +21,7 @@ import mujoco.rollout
 import numpy as np
 import numpy.typing as npt
 
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.errors import UserError
 
 Rows = npt.NDArray[np.float64]
@@ -40,6 +41,8 @@ class Physics(Protocol):
     """The simulator of a vector environment."""
 
     model: mujoco.MjModel
+    anatomy: Anatomy
+    """Of the model with its sensors."""
     first_reading: int
     """Column at which a row's readings begin."""
     seconds: float
@@ -84,6 +87,7 @@ class Rollout:
             raise UserError("a sensor of forces or accelerations cannot be read off a state")
         self._observer.opt.disableflags |= _STILL
         self._observer.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        self.anatomy = Anatomy(self._observer)
         bare = spec.copy()
         for sensor in bare.sensors:
             bare.delete(sensor)
@@ -173,6 +177,7 @@ class Stepped:
         threads: int | None = None,
     ) -> None:
         self.model = spec.compile()
+        self.anatomy = Anatomy(self.model)
         self.first_reading = mujoco.mj_stateSize(self.model, _EVERYTHING)
         self._substeps = substeps
         self.seconds = substeps * self.model.opt.timestep

@@ -8,7 +8,7 @@ import gymnasium
 import mujoco
 import numpy as np
 
-from augury.envs.mujoco.terms import Quantity, positions, velocities
+from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 
 PROBES = 4

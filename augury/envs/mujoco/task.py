@@ -1,26 +1,29 @@
 """A task from a MuJoCo model: subclass `MujocoTask`, and it trains in fleets, is verified and mirrored.
 
-    @dataclass(frozen=True)
     class Stand(MujocoTask):
-        name: str = "stand"
-        horizon: int = 200
-        substeps: int = 5
+        name = "stand"
+        model_file = "robot.xml"
+        horizon = 200
+        substeps = 5
+        observed = (joint_offsets, joint_velocities, projected_gravity)
 
-        def spec(self):
-            return mujoco.MjSpec.from_file("robot.xml")
+        def reward(self, before, action, after):
+            return -(joint_velocities(after) ** 2).sum(1)
 
-        def outcome(self, before, action, after):
-            height = after.qpos[:, 2]
-            return Outcome(reward=height, terminated=height < 0.2, extras={})
+        def terminated(self, before, action, after):
+            (height,) = base_height(after).T
+            return height < 0.2
 
-Moments hold arrays with a row for each environment. What is observed is every position and velocity, unless
-the task says otherwise; so its observation determines its state, and nobody writes an index by hand.
+Moments hold arrays with a row for each environment. What is observed is listed as terms (see `terms`); by
+default it is every position and velocity. Nobody writes an index by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -30,10 +33,11 @@ from gymnasium.spaces import Box
 
 from augury.envs.base import HostEnvironment
 from augury.envs.mujoco import drawing, terms
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.envs.mujoco.physics import Physics, Rollout, Rows
-from augury.envs.mujoco.terms import Quantity
-from augury.envs.mujoco.vector import Moment, Outcome, Start, VectorEnvironment
-from augury.errors import UserError
+from augury.envs.mujoco.quantities import Quantity
+from augury.envs.mujoco.vector import Flags, Moment, Outcome, Start, VectorEnvironment
+from augury.errors import UserError, unknown_name
 from augury.transition import Transition
 
 COVERED_SPEED = 10.0
@@ -43,52 +47,107 @@ Vector = npt.NDArray[np.float32]
 
 
 class MujocoTask(HostEnvironment):
-    """To subclass, as a frozen dataclass: a model, where it starts, what it is rewarded for.
+    """To subclass: a model, what is observed of it, where it starts, what it is rewarded for.
 
-    Yours has `name`, `horizon`, `spec()` and `outcome(before, action, after)`.
+    Yours has `name`, `horizon`, `model_file` or `spec()`, and `reward(before, action, after)`. Settings are
+    plain attributes of the class; make it a frozen dataclass where its instances differ in them.
     """
 
     name: Any
     horizon: Any
+    model_file: Any = None
+    """An MJCF or URDF file; a relative path is looked for beside the module that defines the task."""
     substeps: Any = 1
     """Simulator steps in a step of the environment, under constant controls."""
-    hidden_positions: Any = 0
-    """Number of leading positions that are not observed: a robot's x and y, say."""
+    keyframe: Any = None
+    """Name of the keyframe that is the default pose; by default the first. "qpos0" stands for the model's own
+    reference, which is the default pose of a model without keyframes too."""
     start_noise: Any = 0.0
-    """Positions and velocities start uniformly within it, around the model's own."""
+    """Positions and velocities start uniformly within it, around the default pose."""
+    action_scale: Any = None
+    """With it, actions lie within ±1, and the actuators get the default pose's controls plus this times the
+    action. By default actions are the controls."""
+    commands: Any = None
+    """`Commands` from which each episode's `command` is drawn."""
+    hidden_positions: Any = 0
+    """Number of leading positions that are not observed by default: a robot's x and y, say."""
     mirror_normal: Any = "y"
     """Normal of the plane in which `augury.reflect` mirrors the robot."""
     view: Any = None
     """From where pictures show the robot, a `drawing.View`; by default from where all of it is in sight."""
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and type(self).__init__ is object.__init__)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    @property
+    def observed(self) -> Any:
+        """The terms of the observation."""
+        return (terms.positions.skip(self.hidden_positions), terms.velocities)
+
     def spec(self) -> mujoco.MjSpec:
         """The model."""
-        raise UserError(f"{self.name} has no model: give it a method spec() that returns an MjSpec")
+        if self.model_file is None:
+            raise UserError(
+                f"{self.name} has no model: give it a model_file, or a method spec() that returns an MjSpec"
+            )
+        home = getattr(sys.modules.get(type(self).__module__), "__file__", None) or "."
+        path = Path(home).parent / self.model_file
+        try:
+            return mujoco.MjSpec.from_file(str(path))
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{self.name}: cannot read the model {path}: {' '.join(str(error).split())}"
+            ) from error
+
+    def reward(self, before: Moment, action: Rows, after: Moment) -> Rows:
+        """The reward of a step."""
+        raise UserError(f"{self.name} has no reward: give it a method reward(before, action, after)")
+
+    def terminated(self, before: Moment, action: Rows, after: Moment) -> Flags:
+        """Whether a step ended the task: by default never."""
+        return np.zeros(len(action), bool)
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
         """Reward, termination and extras of a step."""
-        raise UserError(f"{self.name} has no reward: give it a method outcome(before, action, after)")
+        reward, terminated = (
+            self._of_rows(function, before, action, after) for function in (self.reward, self.terminated)
+        )
+        return Outcome(reward, terminated, {})
 
     def control(self, moment: Moment, action: Rows) -> Rows:
-        """The actuators' inputs: by default the action itself."""
-        return action
+        """The actuators' inputs."""
+        if self.action_scale is None:
+            return action
+        return self.anatomy.ctrl + self.action_scale * action
 
     def start(self, generator: np.random.Generator) -> Start:
-        noise, model = self.start_noise, self.model
-        qpos = model.qpos0 + generator.uniform(-noise, noise, model.nq)
-        return Start(qpos, generator.uniform(-noise, noise, model.nv), goal=np.empty(0))
+        noise, pose = self.start_noise, self.anatomy
+        qpos = pose.qpos + generator.uniform(-noise, noise, len(pose.qpos))
+        qvel = pose.qvel + generator.uniform(-noise, noise, len(pose.qvel))
+        return Start(qpos, qvel, goal=np.empty(0) if self.commands is None else self.commands.draw(generator))
 
     def observe(self, moment: Moment) -> Rows:
-        return np.concatenate([moment.qpos[:, self.hidden_positions :], moment.qvel], 1)
+        return np.concatenate([term(moment) for term in self.observed], 1)
 
     def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
-        """The start that looks like this; hidden positions are where the model has them."""
-        del extras
-        qpos = np.tile(self.model.qpos0, (len(observation), 1))
-        positions = self.model.nq - self.hidden_positions
-        qpos[:, self.hidden_positions :] = observation[:, :positions]
-        qvel = observation[:, positions : positions + self.model.nv]
-        return Start(qpos, qvel, goal=np.empty((len(qpos), 0)))
+        """The start that looks like this; what is not told is as in the default pose."""
+        if self._shows_its_state:
+            return self._start_of(self.table, observation)
+        if "state" not in extras:
+            raise UserError(
+                f"{self.name} is restored from extras['state']: it does not observe all of its state"
+            )
+        return self._start_of(self.state_table, extras["state"])
+
+    @property
+    def state(self) -> Callable[[Moment], Rows]:
+        """The whole state of a moment, for `restored`; only where the observation does not determine it."""
+        if self._shows_its_state:
+            raise AttributeError(f"{self.name} is restored from what it observes")
+        return lambda moment: np.concatenate([term(moment) for term in self._whole], 1)
 
     def vector(self, count: int, *, autoreset: bool = True, threads: int | None = None) -> VectorEnvironment:
         """Many of them, simulated together."""
@@ -96,12 +155,17 @@ class MujocoTask(HostEnvironment):
 
     def physics(self, threads: int | None = None) -> Physics:
         """A simulator of the model."""
-        return Rollout(self.spec(), self.substeps, threads)
+        return Rollout(self._prepared(), self.substeps, threads)
 
     @cached_property
     def model(self) -> mujoco.MjModel:
         """The compiled model, to be read."""
-        return self.spec().compile()
+        return self._prepared().compile()
+
+    @cached_property
+    def anatomy(self) -> Anatomy:
+        """The model's base, joints and default pose."""
+        return Anatomy(self.model)
 
     @cached_property
     def seconds(self) -> float:
@@ -111,7 +175,12 @@ class MujocoTask(HostEnvironment):
     @cached_property
     def table(self) -> tuple[Quantity, ...]:
         """What each number of the observation is."""
-        return (*terms.positions(self.model)[self.hidden_positions :], *terms.velocities(self.model))
+        return self._table_of(self.observed)
+
+    @cached_property
+    def state_table(self) -> tuple[Quantity, ...]:
+        """What each number of the whole state is."""
+        return self._table_of(self._whole)
 
     def draw(self, axes: Any, transitions: Transition) -> None:
         """The pose in which a transition begins, for `augury show`."""
@@ -120,11 +189,8 @@ class MujocoTask(HostEnvironment):
 
     def worth_drawing(self, transitions: Transition) -> Rows:
         """Most where the robot is far from its first pose, but has not fallen."""
-        far: Rows = np.abs(self._poses(transitions) - self.model.qpos0).sum(1)
+        far: Rows = np.abs(self._poses(transitions) - self.anatomy.qpos).sum(1)
         return np.where(transitions.terminated, -np.inf, far)
-
-    def _poses(self, transitions: Any) -> Rows:
-        return self.restored(transitions.observation, transitions.extras).qpos
 
     @property
     def observation_space(self) -> Box:
@@ -136,11 +202,11 @@ class MujocoTask(HostEnvironment):
 
     @property
     def action_low(self) -> Vector:
-        return self.model.actuator_ctrlrange[:, 0].astype(np.float32)
+        return self._action_range[:, 0]
 
     @property
     def action_high(self) -> Vector:
-        return self.model.actuator_ctrlrange[:, 1].astype(np.float32)
+        return self._action_range[:, 1]
 
     @property
     def observation_low(self) -> Vector:
@@ -151,15 +217,99 @@ class MujocoTask(HostEnvironment):
     def observation_high(self) -> Vector:
         return self._covered_ranges[:, 1]
 
+    @property
+    def _action_range(self) -> Vector:
+        if self.action_scale is not None:
+            return np.tile(np.array([-1, 1], np.float32), (self.model.nu, 1))
+        unlimited = np.flatnonzero(~self.model.actuator_ctrllimited.astype(bool))
+        if unlimited.size:
+            called = self.model.actuator(unlimited[0]).name or unlimited[0]
+            raise UserError(
+                f"{self.name}: actuator '{called}' has no control range: give it a ctrlrange, or the task an "
+                "action_scale"
+            )
+        return self.model.actuator_ctrlrange.astype(np.float32)
+
     @cached_property
     def _covered_ranges(self) -> Vector:
         return np.array([self._covered_range(quantity) for quantity in self.table], np.float32)
 
     def _covered_range(self, quantity: Quantity) -> tuple[float, float]:
-        if quantity.kind != "qpos":
-            return -COVERED_SPEED, COVERED_SPEED
+        if quantity.kind in ("qpos", "offset"):
+            return self._range_of_position(quantity)
+        if quantity.kind == "action":
+            low, high = self._action_range[quantity.address]
+            return float(low), float(high)
+        return (-1.0, 1.0) if quantity.unit == "1" else (-COVERED_SPEED, COVERED_SPEED)
+
+    def _range_of_position(self, quantity: Quantity) -> tuple[float, float]:
         joint = self.model.joint(quantity.joint)
         if self.model.jnt_limited[joint.id]:
-            low, high = joint.range
+            low, high = joint.range - (
+                self.anatomy.qpos[quantity.address] if quantity.kind == "offset" else 0
+            )
             return float(low), float(high)
         return (-np.pi, np.pi) if quantity.unit == "rad" else (-1.0, 1.0)
+
+    @cached_property
+    def _whole(self) -> tuple[terms.Term, ...]:
+        """Terms that determine every state."""
+        told = () if self.commands is None else (terms.command,)
+        return (terms.positions, terms.velocities, *told, terms.previous_action)
+
+    @cached_property
+    def _shows_its_state(self) -> bool:
+        """Whether the observation determines the state, but for the hidden positions."""
+        wanted = {(own.kind, own.address, own.term == terms.command.name) for own in self.state_table}
+        wanted -= {("qpos", address, False) for address in range(self.hidden_positions)}
+        wanted -= {
+            ("action", address, False) for address in range(self.model.nu)
+        }  # matters where it is observed
+        return wanted <= {(own.kind, own.address, own.term == terms.command.name) for own in self.table}
+
+    def _start_of(self, table: Sequence[Quantity], values: Rows) -> Start:
+        """The start that rows of these quantities tell; the rest is as in the default pose."""
+        count, pose = len(values), self.anatomy
+        parts = {
+            "qpos": np.tile(pose.qpos, (count, 1)),
+            "qvel": np.tile(pose.qvel, (count, 1)),
+            "action": np.zeros((count, self.model.nu)),
+        }
+        for kind, part in parts.items():
+            columns = [place for place, own in enumerate(table) if own.kind == kind]
+            part[:, [table[column].address for column in columns]] = values[:, columns]
+        told = [place for place, own in enumerate(table) if own.term == terms.command.name]
+        return Start(parts["qpos"], parts["qvel"], values[:, told], parts["action"])
+
+    def _table_of(self, listed: Sequence[terms.Term]) -> tuple[Quantity, ...]:
+        return tuple(quantity for term in listed for quantity in term.table(self.anatomy))
+
+    def _poses(self, transitions: Any) -> Rows:
+        return self.restored(transitions.observation, transitions.extras).qpos
+
+    def _of_rows(self, function: Callable[..., Any], *step: Any) -> Any:
+        """What a function of a step gives, which must be a number for each environment."""
+        values, count = np.asarray(function(*step)), len(step[1])
+        if values.shape != (count,):
+            raise UserError(
+                f"{self.name}: {function.__name__} must give a number for each of {count} environments, "
+                f"not shape {values.shape}"
+            )
+        return values
+
+    def _prepared(self) -> mujoco.MjSpec:
+        """The model with the chosen keyframe alone, and without sensors that cannot be read off a state."""
+        spec = self.spec().copy()
+        names = [key.name for key in spec.keys]
+        if self.keyframe not in (None, "qpos0", *names):
+            raise unknown_name(f"keyframe of {self.name}", self.keyframe, names)
+        for number, key in enumerate(spec.keys):
+            chosen = number == 0 if self.keyframe is None else key.name == self.keyframe
+            if not chosen:
+                spec.delete(key)
+        if len(spec.sensors):
+            late = spec.compile().sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
+            for sensor, unreadable in zip(list(spec.sensors), late, strict=True):
+                if unreadable:
+                    spec.delete(sensor)
+        return spec

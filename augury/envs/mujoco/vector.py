@@ -5,9 +5,9 @@
     reward, terminated ← task.outcome(…)         the task, as arrays
     rows that ended ← a new start                in the same step; the true final observation is kept
 
-The rows, and the goals of tasks that have some, are the whole state. Random numbers come from each row's own
-seed and number of episodes, so that a row's history does not depend on the other rows, on the threads, or on
-when it was saved and restored.
+The rows, the last actions, and the goals of tasks that have some, are the whole state. Random numbers come
+from each row's own seed and number of episodes, so that a row's history does not depend on the other rows, on
+the threads, or on when it was saved and restored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.envs.mujoco.physics import Physics, Rows, available_cores, columns
 from augury.envs.vector_inputs import checked_actions, checked_mask, refuse_other_state, seed_list
 from augury.errors import UserError
@@ -37,6 +38,8 @@ class Start(NamedTuple):
     qvel: Rows
     goal: Rows
     """The goal of this episode; empty where the task has none."""
+    action: Rows | None = None
+    """The action before it; zeros where none is given, as in an episode's first step."""
 
 
 class Moment(NamedTuple):
@@ -46,11 +49,16 @@ class Moment(NamedTuple):
     qvel: Rows
     readings: Rows
     goal: Rows
+    action: Rows
+    """The action that led here; zeros at the start of an episode."""
+    anatomy: Anatomy
+    """Of the model: which of its numbers are what."""
 
     @classmethod
-    def of(cls, physics: Physics, rows: Rows, goals: Rows) -> Moment:
+    def of(cls, physics: Physics, rows: Rows, goals: Rows, actions: Rows) -> Moment:
         at_qpos, at_qvel = columns(physics.model)
-        return cls(rows[:, at_qpos], rows[:, at_qvel], rows[:, physics.first_reading :], goals)
+        readings = rows[:, physics.first_reading :]
+        return cls(rows[:, at_qpos], rows[:, at_qvel], readings, goals, actions, physics.anatomy)
 
 
 class Outcome(NamedTuple):
@@ -127,6 +135,7 @@ class VectorEnvironment(VectorEnv):
         self._steps = np.zeros(count, np.int64)
         self._terminated = np.zeros(count, bool)
         self._truncated = np.zeros(count, bool)
+        self._actions = np.zeros((count, *task.action_space.shape))
         self._rows, self._goals = self._start(np.arange(count))
 
     def reset(
@@ -148,14 +157,14 @@ class VectorEnvironment(VectorEnv):
         reward = np.zeros(self.num_envs)
         infos: dict[str, Any] = {}
         if moves.any():
-            before, goals = self._rows[moving], self._goals[moving]
-            start = Moment.of(self._physics, before, goals)
-            after = self._physics.advance(before, self.task.control(start, actions[moving]))
+            before, goals, action = self._rows[moving], self._goals[moving], actions[moving]
+            start = Moment.of(self._physics, before, goals, self._actions[moving])
+            after = self._physics.advance(before, self.task.control(start, action))
             # MuJoCo stops when numbers grow too large. Such an episode ends in the state before the step.
             stuck = after[:, 0] - before[:, 0] < 0.999 * self._physics.seconds
             after[stuck] = before[stuck]
-            outcome = self.task.outcome(start, actions[moving], Moment.of(self._physics, after, goals))
-            self._rows[moving] = after
+            outcome = self.task.outcome(start, action, Moment.of(self._physics, after, goals, action))
+            self._rows[moving], self._actions[moving] = after, action
             self._steps[moving] += 1
             reward[moving] = outcome.reward
             self._terminated[moving] = outcome.terminated | stuck
@@ -173,7 +182,7 @@ class VectorEnvironment(VectorEnv):
             infos |= {"final_info": final, "_final_info": over}
             ended = np.flatnonzero(over)
             self._restart(ended)
-            starts = self.task.observe(Moment.of(self._physics, self._rows[ended], self._goals[ended]))
+            starts = self.task.observe(self._at(ended))
             _each(lambda rows, new: rows.__setitem__(ended, new), observation, starts)
         return observation, reward, terminated, truncated, infos
 
@@ -186,16 +195,17 @@ class VectorEnvironment(VectorEnv):
         named = {name: np.asarray(values, np.float64) for name, values in (extras or {}).items()}
         self.put(*self.task.restored(observation, named))
 
-    def put(self, qpos: Rows, qvel: Rows, goal: Rows | None = None) -> None:
+    def put(self, qpos: Rows, qvel: Rows, goal: Rows | None = None, action: Rows | None = None) -> None:
         """Set every environment's positions and velocities, as if an episode began there."""
         self._rows = self._physics.start(qpos, qvel)
         self._goals = self._goals if goal is None else goal
+        self._actions = np.zeros_like(self._actions) if action is None else action
         self._steps[:], self._terminated[:], self._truncated[:] = 0, False, False
 
     @property
     def moment(self) -> Moment:
-        """The present positions, velocities, readings and goals of all environments."""
-        return Moment.of(self._physics, self._rows.copy(), self._goals.copy())
+        """The present positions, velocities, readings, goals and last actions of all environments."""
+        return Moment.of(self._physics, self._rows.copy(), self._goals.copy(), self._actions.copy())
 
     def state(self) -> State:
         """Everything that `load_state` needs to continue, also in the middle of an episode."""
@@ -212,14 +222,17 @@ class VectorEnvironment(VectorEnv):
         self._physics.close()
 
     def _now(self) -> Moment:
-        return Moment.of(self._physics, self._rows, self._goals)
+        return self._at(slice(None))
+
+    def _at(self, chosen: Any) -> Moment:
+        return Moment.of(self._physics, self._rows[chosen], self._goals[chosen], self._actions[chosen])
 
     def _start(self, chosen: npt.NDArray[np.intp]) -> tuple[Rows, Rows]:
         """Rows and goals at the start of the chosen environments' current episodes."""
         starts = [
             self.task.start(np.random.default_rng([self._seeds[row], self._episodes[row]])) for row in chosen
         ]
-        qpos, qvel, goals = (np.stack(parts) for parts in zip(*starts, strict=True))
+        qpos, qvel, goals = (np.stack(parts) for parts in zip(*(one[:3] for one in starts), strict=True))
         return self._physics.start(qpos, qvel), goals
 
     def _restart(self, chosen: npt.NDArray[np.intp]) -> None:
@@ -227,6 +240,7 @@ class VectorEnvironment(VectorEnv):
             self._rows[chosen], self._goals[chosen] = self._start(chosen)
             self._episodes[chosen] += 1
             self._steps[chosen] = 0
+            self._actions[chosen] = 0
             self._terminated[chosen] = self._truncated[chosen] = False
 
 
@@ -237,4 +251,4 @@ def _each(function: Callable[..., Any], observation: Observation, *others: Obser
     return function(observation, *others)
 
 
-_STATE = ("rows", "goals", "seeds", "episodes", "steps", "terminated", "truncated")
+_STATE = ("rows", "goals", "actions", "seeds", "episodes", "steps", "terminated", "truncated")
