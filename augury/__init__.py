@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from augury.augmentations.symmetry import reflect, rotate
     from augury.envs import HostEnvironment, JaxEnvironment, register
     from augury.envs.adapters.gymnasium import from_gymnasium
+    from augury.envs.mujoco.commands import Commands
     from augury.envs.mujoco.task import MujocoTask
     from augury.fleet import Arm, Result, load_policies, train, use_all_cores
     from augury.study import Study, run_study
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Arm": "augury.fleet",
+    "Commands": "augury.envs.mujoco.commands",
     "HostEnvironment": "augury.envs",
     "JaxEnvironment": "augury.envs",
     "MujocoTask": "augury.envs.mujoco.task",
@@ -52,6 +54,7 @@ _HOMES = {
 
 __all__ = [
     "Arm",
+    "Commands",
     "HostEnvironment",
     "JaxEnvironment",
     "MujocoTask",
