@@ -1,6 +1,7 @@
 """The names under which Gymnasium knows the environments: `gymnasium.make("augury/Goal2D-v0")`.
 
-Plain names, so that importing `augury` loads none of the environments.
+Plain names, so that importing `augury` loads none of the environments. A MuJoCo task of a user's own is
+`gymnasium.make("augury/MujocoTask-v0", task="module:name")`, and has an id of its own once it is registered.
 """
 
 from __future__ import annotations
@@ -21,15 +22,25 @@ _HOME = "augury.envs.gym"
 
 def register() -> None:
     """Tell Gymnasium; importing `augury` does it."""
-    for name, entry_point, steps, kwargs in _ids():
-        if (id_ := f"augury/{name}-v0") not in gymnasium.registry:
-            gymnasium.register(
-                id=id_, entry_point=f"{_HOME}:{entry_point}", max_episode_steps=steps, kwargs=kwargs
-            )
+    for known in _ids():
+        _tell(*known)
 
 
-def _ids() -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+def register_task(task: Any) -> None:
+    """Tell Gymnasium of a MuJoCo task: "my-walk" becomes augury/MyWalk-v0."""
+    _tell(task.name.title().replace("-", ""), "TaskEnv", task.horizon, {"task": task})
+
+
+def _tell(name: str, entry_point: str, steps: int | None, kwargs: dict[str, Any]) -> None:
+    if (id_ := f"augury/{name}-v0") not in gymnasium.registry:
+        gymnasium.register(
+            id=id_, entry_point=f"{_HOME}:{entry_point}", max_episode_steps=steps, kwargs=kwargs
+        )
+
+
+def _ids() -> Iterator[tuple[str, str, int | None, dict[str, Any]]]:
     """Name, class, horizon and arguments of each."""
+    yield "MujocoTask", "TaskEnv", None, {}  # which task says its horizon
     yield "Goal2D", "Goal2DEnv", 100, {"goals": "all"}
     yield "Goal2DQuadrant", "Goal2DEnv", 100, {"goals": "quadrant"}
     for robot in ROBOTS:

@@ -1,4 +1,4 @@
-"""A quadruped that walks as commanded: a model file, what is observed, a reward."""
+"""A quadruped that walks as commanded: a task from a model file, in a few lines."""
 
 import numpy as np
 
@@ -7,8 +7,10 @@ from augury.envs.mujoco import terms as t
 
 
 class Walk(augury.MujocoTask):
+    """Move with the velocity of the command, smoothly; a fall ends the episode."""
+
     name, model_file = "quadruped-walk", "quadruped.xml"
-    horizon, substeps, start_noise, action_scale = 250, 4, 0.05, 0.4
+    horizon, substeps, start_noise, action_scale = 100, 10, 0.05, 0.4
     commands = augury.Commands(forward=(0.5, 1.0), turning=(-0.5, 0.5))
     observed = (t.projected_gravity, t.base_linear_velocity, t.base_angular_velocity,
                 t.joint_offsets, t.joint_velocities, t.previous_action, t.command)  # fmt: skip

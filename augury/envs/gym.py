@@ -11,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box
 
-from augury.envs import goal2d
+from augury.envs import goal2d, registry
+from augury.envs.mujoco.drawing import View
 from augury.envs.mujoco.locomotion import TASKS
 from augury.envs.mujoco.rendering import Camera, Image
 from augury.envs.mujoco.robots import Variant
+from augury.envs.mujoco.task import MujocoTask
 from augury.envs.mujoco.vector import Observation, Task, VectorEnvironment
 from augury.envs.panda.scenery import camera
 from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
+from augury.errors import UserError
 
 PIXELS = 256
 _BACKGROUND, _WALL, _GOAL, _AGENT = (250, 250, 250), (200, 200, 200), (44, 160, 44), (31, 119, 180)
@@ -83,12 +86,14 @@ class EngineEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 
-    def __init__(self, task: Task, seconds: float, render_mode: str | None) -> None:
+    def __init__(
+        self, task: Task, seconds: float, render_mode: str | None, horizon: float = math.inf
+    ) -> None:
         self.metadata = {**self.metadata, "render_fps": round(1 / seconds)}
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
         self.observation_space, self.action_space = task.observation_space, task.action_space
-        # No horizon here: Gymnasium's TimeLimit truncates.
-        self.engine = VectorEnvironment(task, 1, autoreset=False, horizon=math.inf)
+        # Mostly no horizon here: Gymnasium's TimeLimit truncates.
+        self.engine = VectorEnvironment(task, 1, autoreset=False, horizon=horizon)
         self._camera: Camera | None = None
 
     def reset(
@@ -110,12 +115,17 @@ class EngineEnv(gymnasium.Env[Any, Any]):
             self._camera.close()
 
 
-class MujocoEnv(EngineEnv):
-    """A robot that runs or swims."""
+class TaskEnv(EngineEnv):
+    """A MuJoCo task: itself, its registered name, or a `module:name`."""
 
-    def __init__(self, robot: str, render_mode: str | None = None, variant: Variant = "corrected") -> None:
-        self.task = TASKS[robot].variant(variant)
-        super().__init__(self.task, self.task.seconds, render_mode)
+    def __init__(
+        self, task: str | MujocoTask, render_mode: str | None = None, horizon: float | None = None
+    ) -> None:
+        self.task: Any = registry.make(task)
+        if not isinstance(self.task, MujocoTask):
+            raise UserError(f"{self.task.name} is no MuJoCo task: subclass augury.MujocoTask")
+        horizon = self.task.horizon if horizon is None else horizon
+        super().__init__(self.task, self.task.seconds, render_mode, horizon)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -129,14 +139,31 @@ class MujocoEnv(EngineEnv):
 
     def restore(self, observation: npt.ArrayLike, extras: Mapping[str, Any] | None = None) -> None:
         """Bring the robot to the state of this observation."""
-        self.engine.restore(np.asarray(observation)[None])
+        rows = {name: np.asarray(value)[None] for name, value in (extras or {}).items()}
+        self.engine.restore(np.asarray(observation)[None], rows)
 
     def render(self) -> Image | None:
-        """A picture by the model's own camera, which follows the robot."""
+        """A picture by a camera that follows the robot: one of the model's own, or from `view`."""
         if self.render_mode is None:
             return None
         self._camera = self._camera or Camera(self.task.model)
-        return self._camera.picture(self.engine.moment.qpos[0], view="track")
+        return self._camera.picture(self.engine.moment.qpos[0], view=self._view())
+
+    def _view(self) -> Any:
+        model, now = self.task.model, self.engine.moment
+        if "track" in [model.camera(number).name for number in range(model.ncam)]:
+            return "track"
+        camera = (self.task.view or View.of(model)).camera
+        if now.anatomy.has_base:
+            camera.lookat[:2] = now.qpos[0, now.anatomy.base.qpos :][:2]
+        return camera
+
+
+class MujocoEnv(TaskEnv):
+    """A robot that runs or swims."""
+
+    def __init__(self, robot: str, render_mode: str | None = None, variant: Variant = "corrected") -> None:
+        super().__init__(TASKS[robot].variant(variant), render_mode, math.inf)
 
 
 class PandaEnv(EngineEnv):

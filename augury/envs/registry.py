@@ -12,6 +12,7 @@ from augury.envs.base import AnyEnvironment
 from augury.envs.checks import checked
 from augury.errors import UserError
 from augury.references import describe, is_reference, reference_to, takes_argument
+from augury.gymnasium_ids import register_task
 from augury.registry import Registry, origin_of
 
 
@@ -50,11 +51,15 @@ ENVIRONMENTS: Registry[AnyEnvironment] = Registry("environment", "augury.environ
 def register(environment: Any) -> Any:
     """Make an environment known by its name; returns it. A class is instantiated.
 
+    A MuJoCo task gets an id of Gymnasium's too: "my-walk" becomes augury/MyWalk-v0.
+
     Packages do without: an entry point of the group `augury.environments`, by the environment's name, is
     found by every command.
     """
     made = checked(_made(environment, "register"))
     ENVIRONMENTS.register(made.name, made, origin_of(made))
+    if hasattr(made, "physics"):
+        register_task(made)
     return environment
 
 

@@ -79,21 +79,27 @@ def observation_map(symmetry: Symmetry, table: Sequence[Quantity]) -> AffineMap:
         "vector": symmetry.vectors,
         "pseudovector": symmetry.pseudovectors,
     }
-    column = {(own.term, own.kind, own.address): number for number, own in enumerate(table)}
+    column = {_key(own, own.address): number for number, own in enumerate(table)}
     matrix, offset = np.zeros((len(table), len(table))), np.zeros(len(table))
-    for number, (kind, address, *_, term) in enumerate(table):
+    for number, own in enumerate(table):
+        kind, address = own.kind, own.address
         if kind == "scalar":
             matrix[number, number] = 1.0
             continue
-        what = f"observation {number} ({table[number].name})"
+        what = f"observation {number} ({own.name})"
         if kind not in maps or not 0 <= address < len(maps[kind].offset):
             raise SymmetryError(f"{what}: there is no {kind} {address}")
         row = maps[kind].matrix[address]
         if np.isnan(row).any():
             raise SymmetryError(f"{what} has no map: see not_compared")
         for needed in np.flatnonzero(row).tolist():
-            if (term, kind, needed) not in column:
+            if _key(own, needed) not in column:
                 raise SymmetryError(f"{what} needs {kind} {needed}, which is not observed")
-            matrix[number, column[term, kind, needed]] = row[needed]
+            matrix[number, column[_key(own, needed)]] = row[needed]
         offset[number] = maps[kind].offset[address]
     return AffineMap(matrix, offset)
+
+
+def _key(own: Quantity, address: int) -> tuple[str, int, str]:
+    """What tells a number of this quantity's kind from others: of vectors there are several."""
+    return own.kind, address, own.term if own.kind in ("vector", "pseudovector") else ""

@@ -36,7 +36,7 @@ class Quantity(NamedTuple):
     quantity: str
     unit: str
     term: str = ""
-    """The term of the observation that it is part of: numbers of one term map among each other."""
+    """The term of the observation that it is part of: it tells one vector from another."""
 
     @property
     def name(self) -> str:

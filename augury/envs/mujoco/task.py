@@ -57,6 +57,8 @@ class MujocoTask(HostEnvironment):
     horizon: Any
     model_file: Any = None
     """An MJCF or URDF file; a relative path is looked for beside the module that defines the task."""
+    observed: Any = None
+    """The terms of the observation; by default every position, but for hidden ones, and every velocity."""
     substeps: Any = 1
     """Simulator steps in a step of the environment, under constant controls."""
     keyframe: Any = None
@@ -81,11 +83,6 @@ class MujocoTask(HostEnvironment):
 
     def __hash__(self) -> int:
         return hash(type(self))
-
-    @property
-    def observed(self) -> Any:
-        """The terms of the observation."""
-        return (terms.positions.skip(self.hidden_positions), terms.velocities)
 
     def spec(self) -> mujoco.MjSpec:
         """The model."""
@@ -130,7 +127,7 @@ class MujocoTask(HostEnvironment):
         return Start(qpos, qvel, goal=np.empty(0) if self.commands is None else self.commands.draw(generator))
 
     def observe(self, moment: Moment) -> Rows:
-        return np.concatenate([term(moment) for term in self.observed], 1)
+        return np.concatenate([term(moment) for term in self._terms], 1)
 
     def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
         """The start that looks like this; what is not told is as in the default pose."""
@@ -175,7 +172,7 @@ class MujocoTask(HostEnvironment):
     @cached_property
     def table(self) -> tuple[Quantity, ...]:
         """What each number of the observation is."""
-        return self._table_of(self.observed)
+        return self._table_of(self._terms)
 
     @cached_property
     def state_table(self) -> tuple[Quantity, ...]:
@@ -250,6 +247,12 @@ class MujocoTask(HostEnvironment):
             )
             return float(low), float(high)
         return (-np.pi, np.pi) if quantity.unit == "rad" else (-1.0, 1.0)
+
+    @cached_property
+    def _terms(self) -> tuple[terms.Term, ...]:
+        if self.observed is not None:
+            return tuple(self.observed)
+        return (terms.positions.skip(self.hidden_positions), terms.velocities)
 
     @cached_property
     def _whole(self) -> tuple[terms.Term, ...]:

@@ -198,8 +198,8 @@ class VectorEnvironment(VectorEnv):
     def put(self, qpos: Rows, qvel: Rows, goal: Rows | None = None, action: Rows | None = None) -> None:
         """Set every environment's positions and velocities, as if an episode began there."""
         self._rows = self._physics.start(qpos, qvel)
-        self._goals = self._goals if goal is None else goal
-        self._actions = np.zeros_like(self._actions) if action is None else action
+        self._goals = self._goals if goal is None else np.array(goal)
+        self._actions = np.zeros_like(self._actions) if action is None else np.array(action)
         self._steps[:], self._terminated[:], self._truncated[:] = 0, False, False
 
     @property
