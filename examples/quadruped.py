@@ -21,7 +21,7 @@ class Walk(augury.MujocoTask):
         *_, yaw = t.base_angular_velocity(after).T
         jerk = ((action - t.previous_action(before)) ** 2).sum(1)
         missed = (vx - forward) ** 2 + (vy - sideways) ** 2
-        return np.exp(-4 * missed) + 0.5 * np.exp(-4 * (yaw - turning) ** 2) - 0.01 * jerk
+        return np.exp(-2 * missed) + 0.5 * np.exp(-2 * (yaw - turning) ** 2) - 0.005 * jerk
 
     def terminated(self, before, action, after):
         *_, down = t.projected_gravity(after).T

@@ -11,8 +11,8 @@ from augury.envs import adapters
 from augury.envs.base import AnyEnvironment
 from augury.envs.checks import checked
 from augury.errors import UserError
-from augury.references import describe, is_reference, reference_to, takes_argument
 from augury.gymnasium_ids import register_task
+from augury.references import describe, is_reference, reference_to, takes_argument
 from augury.registry import Registry, origin_of
 
 

@@ -103,6 +103,17 @@ def test_every_episode_draws_its_command(quadruped):
     np.testing.assert_array_equal(engine.moment.goal, before)
 
 
+@pytest.fixture
+def _registered_here(monkeypatch):
+    """What a test registers is forgotten after it."""
+    monkeypatch.setattr(envs.ENVIRONMENTS, "_registered", {})
+    known = dict(gymnasium.registry)
+    yield
+    gymnasium.registry.clear()
+    gymnasium.registry.update(known)
+
+
+@pytest.mark.usefixtures("_registered_here")
 def test_gymnasium_makes_it_by_module_and_name_and_once_registered_by_an_id(quadruped):
     made = gymnasium.make("augury/MujocoTask-v0", task="quadruped:walk")
     with pytest.warns(UserWarning, match="infinity"):
