@@ -135,6 +135,14 @@ def test_your_robot(folder, capsys):
     assert (folder / "runs" / "raft" / "report.html").exists()
 
 
+def test_a_robots_task(folder, capsys):
+    shutil.copy(ROOT / "examples" / "quadruped.xml", folder)
+    printed = follow("how-to/task.md", folder, capsys)
+    assert "(48,)" in printed
+    assert (folder / "mirror.png").stat().st_size > 10_000
+    assert (folder / "runs" / "small" / "run.json").exists()
+
+
 def test_your_study(folder, capsys):
     follow("how-to/study.md", folder, capsys)
     study = folder / "runs" / "how-far"

@@ -64,6 +64,13 @@ def test_the_python_of_a_page_can_be_read_and_imports_what_exists(page):
                 assert node.attr in augury.__all__ or importlib.util.find_spec(f"augury.{node.attr}")
 
 
+def test_the_page_on_tasks_prints_the_example():
+    [example] = re.findall(
+        r'title="quadruped.py"\n(.*?)^```$', (DOCS / "how-to/task.md").read_text(), re.S | re.M
+    )
+    assert example == (ROOT / "examples" / "quadruped.py").read_text()
+
+
 def test_the_glossary_has_twenty_words_in_order():
     words = re.findall(r"^### (.*)$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
     spoken = [word.replace("α", "alpha").replace("β", "beta").lower() for word in words]
