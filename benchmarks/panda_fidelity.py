@@ -1,15 +1,17 @@
-"""Do our Panda tasks move as panda-gym's do? Everything is measured in both, in the same run.
+"""Do our Panda tasks move as panda-gym's do? On MuJoCo and, where it is installed, on MuJoCo Warp.
 
-    pip install 'augury[panda-gym]'
-    python benchmarks/panda_fidelity.py [--episodes 600] [--transitions 4000]
+    pip install 'augury[panda-gym,warp]'
+    nice python benchmarks/panda_fidelity.py [--episodes 600] [--transitions 4000]
 
 - *kinematics*: where the hand is at random joint angles, and where the motors are told to bring it;
-- *one step*: MuJoCo is put where panda-gym was, under uniform random actions, and given the same action;
+- *one step*: ours are put where panda-gym was, under uniform random actions, and given the same action;
 - *objects*: how far one is pushed in such a step, and how far one slides on its own;
 - *holding and lifting*: where the hand goes that is told to stay, and whether a script lifts the cube;
 - *exploration*: what uniform random actions come to, over many episodes from the same starts and goals.
 
-Errors of shares are standard errors, by bootstrap over episodes: steps of one episode are not independent.
+All simulators are asked the same in one run. Errors of shares are standard errors, by bootstrap over
+episodes: steps of one episode are not independent. Without a GPU Warp runs on the CPU, with the same kernels:
+some hundred steps a second, so that 1,000 episodes take it ten minutes or more.
 """
 
 from __future__ import annotations
@@ -20,37 +22,36 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import tyro
+from panda_simulators import ALL, OURS, Engine, Reference, engine, object_columns, start_of
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import ks_2samp
 
 from augury.envs.mujoco.physics import Rows
-from augury.envs.mujoco.vector import Flags, Start
-from augury.envs.panda.goals import GOAL_TASKS, GoalTask
+from augury.envs.mujoco.vector import Flags
+from augury.envs.panda.goals import GOAL_TASKS
 from augury.envs.panda.kinematics import hand_position, joint_targets
 from augury.envs.panda.observations import JOINTS, REACH
-from augury.envs.panda.reference.panda_gym import REFERENCES, PandaGym
-from augury.envs.panda.reference.simulation import NEUTRAL, STATE_SIZE, Simulation, row_type, start_state
+from augury.envs.panda.reference.simulation import NEUTRAL, start_state
 from augury.envs.panda.robot import LINKS
-from augury.envs.panda.settings import HORIZON, action_size, table
-from augury.envs.panda.tasks import PANDA_TASKS, PandaTask
+from augury.envs.panda.settings import HORIZON, action_size
+from augury.envs.panda.tasks import PANDA_TASKS
 
-FINGERS = len(NEUTRAL) - JOINTS
-HAND_LINK = 11
-"""PyBullet's number of the link whose place is the hand's."""
 MOVED = 0.001
 """Metres from which on an object counts as moved."""
 NEAR_TABLE = 0.03
 ROWS = 64
-"""Environments at a time."""
+"""Environments of panda-gym at a time, each in a process of its own."""
 QUANTILES = (5, 25, 50, 75, 95)
 RESAMPLED = 1_000
 NOTHING = "-"
+OBJECT = slice(2 * len(NEUTRAL), 2 * len(NEUTRAL) + 3)
+"""The object's position in panda-gym's state."""
 SLIDES = (0.1, 0.3, 0.6, 1.0)
 """Speeds in m/s."""
 
-Engine = Any
-"""Ours or panda-gym's: both are Gymnasium vector environments."""
+Stepped = dict[str, dict[str, Rows]]
+"""What ours observe after panda-gym's steps: by task and by simulator."""
 Policy = Callable[[Rows, int], Rows]
 """Actions for rows of observations at a step of the episode."""
 
@@ -71,45 +72,6 @@ class Transitions(NamedTuple):
     """The arm touched something, may have touched the table meanwhile, or moved the object."""
 
 
-class Reference:
-    """panda-gym in this process, where its inner workings can be seen."""
-
-    def __init__(self, goals: GoalTask) -> None:
-        self.goals = goals
-        self.simulation = Simulation(goals.name)
-        self.client = self.simulation.env.sim.physics_client
-        self.bodies = self.simulation.env.sim._bodies_idx
-        self.row = np.zeros(1, row_type(goals))[0]
-        self.targets = np.zeros(len(NEUTRAL))
-        robot = self.simulation.env.robot
-        control = robot.control_joints
-
-        def overheard(target_angles: Rows) -> None:
-            self.targets = np.array(target_angles)
-            control(target_angles)
-
-        robot.control_joints = overheard
-
-    def begin(self, state: Rows, goal: Rows) -> None:
-        self.row["begin"], self.row["start"], self.row["desired_goal"] = True, state, goal
-        self.simulation.carry_out(self.row)
-
-    def step(self, action: npt.ArrayLike) -> None:
-        self.row["begin"], self.row["action"] = False, action
-        self.simulation.carry_out(self.row)
-
-    def touches(self) -> bool:
-        return len(self.client.getContactPoints(self.bodies["panda"])) > 0
-
-    def hand_at(self, angles: Rows) -> Rows:
-        """Where the hand is at these joint angles."""
-        for joint, angle in enumerate(angles):
-            self.client.resetJointState(self.bodies["panda"], joint, angle)
-        return np.array(
-            self.client.getLinkState(self.bodies["panda"], HAND_LINK, computeForwardKinematics=1)[0]
-        )
-
-
 def main(episodes: int = 600, transitions: int = 4_000, seed: int = 0) -> None:
     """Measure, and print tables.
 
@@ -119,13 +81,16 @@ def main(episodes: int = 600, transitions: int = 4_000, seed: int = 0) -> None:
         seed: Of everything that is random.
     """
     console = Console(width=140)
+    console.print(f"Compared with panda-gym: {' and '.join(OURS)}")
     references = {name: Reference(goals) for name, goals in GOAL_TASKS.items()}
     console.print(forward_kinematics(references["push"], 1_000, seed))
     recorded = {name: record(reference, transitions, seed) for name, reference in references.items()}
     console.print(inverse_kinematics(recorded))
-    stepped = {name: stepped_by_ours(PANDA_TASKS[f"panda-{name}"], seen) for name, seen in recorded.items()}
+    stepped = {name: {who: stepped_by(who, name, seen) for who in OURS} for name, seen in recorded.items()}
     console.print(one_step(recorded, stepped))
     console.print(pushed(recorded, stepped))
+    if "Warp" in OURS:
+        console.print(apart(recorded, stepped))
     console.print(slid(references))
     for reference in references.values():
         reference.simulation.close()
@@ -140,17 +105,17 @@ def forward_kinematics(reference: Reference, count: int, seed: int) -> Table:
     theirs = np.array([reference.hand_at(row) for row in angles])
     states = np.tile(start_state(np.array([0.0, 0.0, 0.02])), (count, 1))
     states[:, :JOINTS] = angles
-    engine = PANDA_TASKS["panda-push"].vector(count, autoreset=False)
-    engine.put(*start_of(states, 3))
+    mujoco = PANDA_TASKS["panda-push"].vector(count, autoreset=False)
+    mujoco.put(*start_of(states, 3))
     shown = Table(
         "hand's place by", "largest error, mm", title=f"Forward kinematics, {count:,} random arms", box=None
     )
     for name, ours in (
-        ("panda_kinematics", hand_position(angles)),
-        ("MuJoCo", engine.moment.readings[:, :3]),
+        ("the tasks on Warp", hand_position(angles)),
+        ("MuJoCo", mujoco.moment.readings[:, :3]),
     ):
         shown.add_row(name, f"{1e3 * distance(ours, theirs).max():.4f}")
-    engine.close()
+    mujoco.close()
     return shown
 
 
@@ -158,7 +123,7 @@ def record(reference: Reference, count: int, seed: int) -> Transitions:
     """So many steps of episodes under uniform random actions."""
     goals, generator = reference.goals, np.random.default_rng(seed)
     row, rows = reference.row, list[Any]()
-    thing = place_of_thing(goals)
+    thing = object_columns(goals)
     left = 0
     while len(rows) < count:
         if left == 0:
@@ -190,52 +155,76 @@ def inverse_kinematics(recorded: dict[str, Transitions]) -> Table:
     return shown
 
 
-def stepped_by_ours(task: PandaTask, seen: Transitions) -> Rows:
+def stepped_by(simulator: str, name: str, seen: Transitions) -> Rows:
     """What our environment observes after the same steps."""
-    engine = task.vector(len(seen.states), autoreset=False)
-    engine.put(*start_of(seen.states, task.goals.goal_size))
-    observation = engine.step(seen.actions)[0]["observation"]
-    engine.close()
+    ours = engine(simulator, name, len(seen.states))
+    ours.put(*start_of(seen.states, GOAL_TASKS[name].goal_size))
+    observation = ours.step(seen.actions)[0]["observation"]
+    ours.close()
     return observation.astype(np.float64)
 
 
-def one_step(recorded: dict[str, Transitions], stepped: dict[str, Rows]) -> Table:
-    shown = Table(title="One step: the hand's place after it, error in mm (it moves by)", box=None)
-    for name in ("task", "steps", "number", "median", "90%", "99%", "moves, median"):
+def one_step(recorded: dict[str, Transitions], stepped: Stepped) -> Table:
+    shown = Table(
+        title="One step: the hand's position after it, error in mm (panda-gym's moves by)", box=None
+    )
+    for name in ("task", "by", "steps", "number", "median", "90%", "99%", "moves, median"):
         shown.add_column(name, justify="right")
     for name, seen in recorded.items():
-        error = 1e3 * distance(stepped[name][:, :3], seen.next_hands)
         moves = 1e3 * distance(seen.hands, seen.next_hands)
-        for kind, chosen in (
-            ("all", np.ones(len(error), bool)), ("free", ~seen.touching), ("touching", seen.touching)
-        ):  # fmt: skip
-            cells = [*percentiles(error[chosen], (50, 90, 99), 2), *percentiles(moves[chosen], (50,), 2)]
-            shown.add_row(name, kind, f"{chosen.sum():,}", *cells)
+        for who, observed in stepped[name].items():
+            error = 1e3 * distance(observed[:, :3], seen.next_hands)
+            for kind, chosen in (
+                ("all", np.ones(len(error), bool)), ("free", ~seen.touching), ("touching", seen.touching)
+            ):  # fmt: skip
+                cells = [*percentiles(error[chosen], (50, 90, 99), 2), *percentiles(moves[chosen], (50,), 2)]
+                shown.add_row(name, who, kind, f"{chosen.sum():,}", *cells)
     return shown
 
 
-def pushed(recorded: dict[str, Transitions], stepped: dict[str, Rows]) -> Table:
+def pushed(recorded: dict[str, Transitions], stepped: Stepped) -> Table:
     shown = Table(
-        title=f"Objects in these steps: how far they move, in mm, where either moves by {1e3 * MOVED:.0f} mm",
+        title=f"Objects in these steps: how far they move, in mm, where any moves by {1e3 * MOVED:.0f} mm",
         box=None,
     )
     for name in ("task", "by", "moved", "10%", "50%", "90%", "mean", "median error", "KS distance (p)"):
         shown.add_column(name, justify="right")
     for name, seen in recorded.items():
-        thing, at = place_of_thing(GOAL_TASKS[name]), slice(2 * len(NEUTRAL), 2 * len(NEUTRAL) + 3)
-        before, after, ours = seen.states[:, at], seen.next_states[:, at], stepped[name][:, thing]
-        moves = {"panda-gym": 1e3 * distance(before, after), "ours": 1e3 * distance(before, ours)}
-        either = np.maximum(*moves.values()) > 1e3 * MOVED
+        before, after = object_before(seen), seen.next_states[:, OBJECT]
+        ends = {"panda-gym": after}
+        ends |= {
+            who: observed[:, object_columns(GOAL_TASKS[name])] for who, observed in stepped[name].items()
+        }
+        moves = {who: 1e3 * distance(before, end) for who, end in ends.items()}
+        chosen = np.max([*moves.values()], 0) > 1e3 * MOVED
         for who, values in moves.items():
-            cells = [f"{(values > 1e3 * MOVED).sum()} of {either.sum()}"]
-            cells += percentiles(values[either], (10, 50, 90), 1)
-            cells.append(f"{values[either].mean():.1f}" if either.any() else NOTHING)
-            if who == "ours" and either.any():
-                apart = ks_2samp(*(moved[either] for moved in moves.values()))
-                error = np.median(1e3 * distance(after, ours)[either])
-                cells += [f"{error:.2f}", f"{apart.statistic:.3f} ({apart.pvalue:.2f})"]
+            cells = [f"{(values > 1e3 * MOVED).sum()} of {chosen.sum()}"]
+            cells += percentiles(values[chosen], (10, 50, 90), 1)
+            cells.append(f"{values[chosen].mean():.1f}" if chosen.any() else NOTHING)
+            if who != "panda-gym" and chosen.any():
+                test = ks_2samp(moves["panda-gym"][chosen], values[chosen])
+                error = np.median(1e3 * distance(after, ends[who])[chosen])
+                cells += [f"{error:.2f}", f"{test.statistic:.3f} ({test.pvalue:.2f})"]
             shown.add_row(name, who, *cells)
     return shown
+
+
+def apart(recorded: dict[str, Transitions], stepped: Stepped) -> Table:
+    shown = Table(title="The same steps on MuJoCo and on Warp: how far apart they end, in mm", box=None)
+    for name in ("task", "what", "number", "median", "90%", "99%", "largest"):
+        shown.add_column(name, justify="right")
+    for name, seen in recorded.items():
+        one, other = (stepped[name][who] for who in ("MuJoCo", "Warp"))
+        columns = object_columns(GOAL_TASKS[name])
+        moves = distance(object_before(seen), one[:, columns]) > MOVED
+        hand, thing = (1e3 * distance(one[:, at], other[:, at]) for at in (slice(3), columns))
+        for what, error in (("hand", hand), ("object", thing), ("object that moves", thing[moves])):
+            shown.add_row(name, what, f"{len(error):,}", *percentiles(error, (50, 90, 99, 100), 4))
+    return shown
+
+
+def object_before(seen: Transitions) -> Rows:
+    return seen.states[:, OBJECT]
 
 
 def percentiles(values: Rows, which: tuple[int, ...], digits: int) -> list[str]:
@@ -247,40 +236,46 @@ def percentiles(values: Rows, which: tuple[int, ...], digits: int) -> list[str]:
 
 def slid(references: dict[str, Reference]) -> Table:
     """Along x, in 25 steps (a second), with the arm out of the way."""
-    shown = Table(title="Objects on their own: how far they slide in a second, in mm", box=None)
-    for name in ("object", "speed, m/s", "panda-gym", "ours", "ratio"):
+    shown = Table(title="Objects on their own: how far they slide in a second, in mm (ratio)", box=None)
+    for name in ("object", "speed, m/s", *ALL):
         shown.add_column(name, justify="right")
     for name, thing, height in (("push", "cube", 0.02), ("slide", "puck", 0.015)):
-        reference, task = references[name], PANDA_TASKS[f"panda-{name}"]
         states = np.tile(start_state(np.array([-0.45, 0.2, height])), (len(SLIDES), 1))
-        states[:, 2 * len(NEUTRAL) + 7] = SLIDES
-        engine = task.vector(len(SLIDES), autoreset=False)
-        engine.put(*start_of(states, 3))
-        engine._goals[:] = 9.0  # out of reach
-        still = np.zeros(3)
-        for _ in range(25):
-            observation = engine.step(np.tile(still, (len(SLIDES), 1)))[0]["achieved_goal"]
-        for speed, state, ours in zip(SLIDES, states, observation, strict=True):
-            reference.begin(state, np.full(3, 9.0))
-            for _ in range(25):
-                reference.step(still)
-            ways = [
-                1e3 * (place[0] - state[2 * len(NEUTRAL)]) for place in (reference.row["achieved_goal"], ours)
-            ]
-            shown.add_row(thing, f"{speed}", *(f"{way:.1f}" for way in ways), f"{ways[1] / ways[0]:.3f}")
-        engine.close()
+        states[:, OBJECT.stop + 4] = SLIDES
+        ways = {"panda-gym": np.array([slid_in_panda_gym(references[name], state) for state in states])}
+        ways |= {who: slid_in_ours(who, name, states) for who in OURS}
+        for row, speed in enumerate(SLIDES):
+            cells = [f"{way[row]:.1f} ({way[row] / ways['panda-gym'][row]:.3f})" for way in ways.values()]
+            shown.add_row(thing, f"{speed}", *cells)
     return shown
 
 
+def slid_in_panda_gym(reference: Reference, state: Rows) -> float:
+    reference.begin(state, np.full(3, 9.0))
+    for _ in range(25):
+        reference.step(np.zeros(3))
+    return 1e3 * float(reference.row["achieved_goal"][0] - state[OBJECT][0])
+
+
+def slid_in_ours(simulator: str, name: str, states: Rows) -> Rows:
+    ours = engine(simulator, name, len(states))
+    ours.put(*start_of(states, 3))
+    for _ in range(25):
+        observation, *_ = ours.step(np.zeros((len(states), 3)))
+    ours.close()
+    return 1e3 * (observation["achieved_goal"][:, 0] - states[:, OBJECT][:, 0])
+
+
 def held_and_lifted(seed: int) -> Table:
-    """Episodes of two scripts in both."""
+    """Episodes of two scripts in all of them."""
     shown = Table(title=f"Holding still and lifting: {ROWS} episodes of PickAndPlace", box=None)
     for name in ("by", "drifts in 10 steps, mm: median", "largest", "lifted", "width at the end, mm"):
         shown.add_column(name, justify="right")
-    for who, engine in both("pick-and-place", ROWS):
-        observations = played(engine, hold, seed, goal=9.0)[0]
+    for who in ALL:
+        rows = engine(who, "pick-and-place", ROWS)
+        observations = played(rows, hold, seed, goal=9.0)[0]
         drift = 1e3 * distance(observations[-11, :, :3], observations[-1, :, :3])
-        last = played(engine, lift, seed, goal=9.0)[0][-1]
+        last = played(rows, lift, seed, goal=9.0)[0][-1]
         lifted = (last[:, 9] > 0.1).mean()
         shown.add_row(
             who,
@@ -289,7 +284,7 @@ def held_and_lifted(seed: int) -> Table:
             f"{lifted:.0%}",
             f"{1e3 * np.median(last[:, 6]):.1f}",
         )
-        engine.close()
+        rows.close()
     return shown
 
 
@@ -312,95 +307,77 @@ def lift(seen: Rows, step: int) -> Rows:
 
 
 def exploration(episodes: int, seed: int) -> tuple[Table, Table]:
-    heights = Table(title=f"Exploration, {episodes:,} episodes: height of the hand, in m", box=None)
+    heights = Table(title=f"Exploration, {episodes:,} episodes: height of the hand, in m (ratio)", box=None)
     for name in ("task", "by", *(f"{quantile}%" for quantile in QUANTILES), "mean return"):
         heights.add_column(name, justify="right")
     shares = Table(title=f"… and steps that move the object by more than {1e3 * MOVED:.0f} mm", box=None)
-    for name in ("task", "panda-gym", "ours", "ratio", "largest ratio of heights off 1"):
+    for name in ("task", "by", "share", "ratio to panda-gym's"):
         shares.add_column(name, justify="right")
+    drawn = np.random.default_rng(seed).integers(episodes, size=(RESAMPLED, episodes))
+    drawn = np.concatenate([np.arange(episodes)[None], drawn])
     for name in GOAL_TASKS:
-        quantiles, moved, made = {}, {}, {}
-        for who, engine in both(name, ROWS):
-            found = [explored(engine, name, first + seed * episodes) for first in range(0, episodes, ROWS)]
-            height, moves, steps, success = (
-                np.concatenate(part)[:episodes] for part in zip(*found, strict=True)
-            )
-            engine.close()
+        quantiles, share = {}, {}
+        for who in ALL:
+            height, moved, made, success = explored(who, name, episodes, seed)
             quantiles[who] = np.percentile(height[~np.isnan(height)], QUANTILES)
-            moved[who], made[who] = moves, steps
-            heights.add_row(
-                name, who, *(f"{value:.4f}" for value in quantiles[who]), f"{(success - steps).mean():.2f}"
+            share[who] = moved[drawn].sum(1) / made[drawn].sum(1)
+            pairs = zip(quantiles[who], quantiles[who] / quantiles["panda-gym"], strict=True)
+            cells = [f"{value:.4f} ({ratio:.2f})" for value, ratio in pairs]
+            heights.add_row(name, who, *cells, f"{(success - made).mean():.2f}")
+            shares.add_row(
+                name,
+                who,
+                with_error(100 * share[who], 2, "%"),
+                with_error(share[who] / share["panda-gym"], 3),
             )
-        ratios = quantiles["ours"] / quantiles["panda-gym"]
-        heights.add_row(name, "ratio", *(f"{ratio:.3f}" for ratio in ratios), "")
-        drawn = np.random.default_rng(seed).integers(episodes, size=(RESAMPLED, episodes))
-        drawn = np.concatenate([np.arange(episodes)[None], drawn])
-        share = {who: moved[who][drawn].sum(1) / made[who][drawn].sum(1) for who in moved}
-        ratio = share["ours"] / share["panda-gym"]
-        cells = [f"{100 * values[0]:.2f}% ± {100 * values[1:].std():.2f}" for values in share.values()]
-        shares.add_row(
-            name, *cells, f"{ratio[0]:.3f} ± {ratio[1:].std():.3f}", f"{abs(ratios - 1).max():.3f}"
-        )
     return heights, shares
 
 
-def explored(engine: Engine, name: str, seed: int) -> tuple[Any, Any, Any, Any]:
-    """Of episodes under random actions: heights, steps that moved the object, steps, and success."""
-    thing = place_of_thing(GOAL_TASKS[name])
-    shape = engine.action_space.shape
-    generator = np.random.default_rng(seed)
-    actions = generator.uniform(-1, 1, (HORIZON, *shape))
-    observations, alive, success = played(engine, lambda _, step: actions[step], seed)
-    moves = np.linalg.norm(np.diff(observations[:, :, thing], axis=0), axis=-1) > MOVED
+def with_error(values: Rows, digits: int, unit: str = "") -> str:
+    """The first, which is of all episodes, and the spread of the others, which are of resampled ones."""
+    return f"{values[0]:.{digits}f}{unit} ± {values[1:].std():.{digits}f}"
+
+
+def explored(simulator: str, name: str, episodes: int, seed: int) -> tuple[Any, ...]:
+    """Of episodes under random actions: heights, steps that moved the object, steps, and success.
+
+    Every `ROWS` episodes have actions of their own seed, however many a simulator plays at a time.
+    """
+    groups = [seed * episodes + first for first in range(0, episodes, ROWS)]
+    at_once = 1 if simulator == "panda-gym" else len(groups)
+    rows = engine(simulator, name, at_once * ROWS)
+    found = [
+        explored_together(rows, name, groups[turn : turn + at_once])
+        for turn in range(0, len(groups), at_once)
+    ]
+    rows.close()
+    return tuple(np.concatenate(part)[:episodes] for part in zip(*found, strict=True))
+
+
+def explored_together(rows: Engine, name: str, seeds: list[int]) -> tuple[Any, ...]:
+    shape = (HORIZON, ROWS, action_size(GOAL_TASKS[name]))
+    actions = np.concatenate([np.random.default_rng(seed).uniform(-1, 1, shape) for seed in seeds], 1)
+    observations, alive, success = played(rows, lambda _, step: actions[step], seeds[0])
+    things = observations[:, :, object_columns(GOAL_TASKS[name])]
+    moves = np.linalg.norm(np.diff(things, axis=0), axis=-1) > MOVED
     heights = np.where(alive, observations[1:, :, 2], np.nan)
     return heights.T, (moves & alive).sum(0), alive.sum(0), success
 
 
-def played(engine: Engine, policy: Policy, seed: int, goal: float | None = None) -> tuple[Rows, Flags, Flags]:
+def played(rows: Engine, policy: Policy, seed: int, goal: float | None = None) -> tuple[Rows, Flags, Flags]:
     """Observations of episodes, (steps + 1, rows, numbers); which steps were made; and success."""
-    observation, _ = engine.reset(seed=seed)
+    observation, _ = rows.reset(seed=seed)
     if goal is not None:
-        engine._goals[:] = goal
+        rows._goals[:] = goal
     seen, alive = [observation["observation"]], []
-    over = np.zeros(engine.num_envs, bool)
+    over = np.zeros(rows.num_envs, bool)
     terminated = over
     for step in range(HORIZON):
         alive.append(~over)
-        observation, _, terminated, truncated, _ = engine.step(policy(seen[-1], step))
+        observation, _, terminated, truncated, _ = rows.step(policy(seen[-1], step))
         over = terminated | truncated
         seen.append(observation["observation"])
     return np.array(seen, np.float64), np.array(alive), terminated
-
-
-def both(name: str, count: int) -> list[tuple[str, Engine]]:
-    reference: PandaGym = next(task for task in REFERENCES if task.name == f"panda-gym-{name}")
-    engines: tuple[Any, Any] = (reference, PANDA_TASKS[f"panda-{name}"])
-    return [
-        (who, task.vector(count, autoreset=False))
-        for who, task in zip(("panda-gym", "ours"), engines, strict=True)
-    ]
-
-
-def start_of(states: Rows, goal_size: int) -> Start:
-    """PyBullet's states for MuJoCo: quaternions begin with w, and bodies turn in their own frame."""
-    assert states.shape[1] == STATE_SIZE
-    joints = len(NEUTRAL)
-    angles, speeds, place, turn, velocity, spin = np.split(
-        states, np.cumsum([joints, joints, 3, 4, 3]), axis=1
-    )
-    axis, scalar = -turn[:, :3], turn[:, 3:]
-    twice = 2 * np.cross(axis, spin)
-    own_spin = spin + scalar * twice + np.cross(axis, twice)
-    qpos = np.concatenate([angles, place, turn[:, [3, 0, 1, 2]]], 1)
-    return Start(
-        qpos, np.concatenate([speeds, velocity, own_spin], 1), np.full((len(states), goal_size), 9.0)
-    )
-
-
-def place_of_thing(goals: GoalTask) -> slice:
-    """Where `observation` has it."""
-    first = [number.name for number in table(goals)].index("object x")
-    return slice(first, first + 3)
 
 
 def distance(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Any:
