@@ -29,8 +29,8 @@ from augury.transition import Array
 DAMPING = 0.5
 RENEWALS, STEPS_EACH = 2, 10
 BLOCK, SMALL_BLOCK = 16, 2
-"""Rows computed together. Where all arrays are as small as those of two rows, XLA computes on one thread; a few
-rows are then finished in a third of the time."""
+"""Rows computed together. With two, all arrays are so small that XLA computes on one thread: a few rows are
+then finished in a third of the time."""
 _HAND_COSINE = 2**-0.5
 """The hand is rotated by -45° against the last link."""
 
