@@ -2,7 +2,7 @@
 
 Both get what `evaluations.npz` will hold, under its names: `success/iqm` is the interquartile mean over the
 agents, `success/seed-3` one agent's value. A resumed run repeats the evaluations since its last checkpoint,
-with the same results: neither shows them twice.
+with the same results: TensorBoard discards the earlier ones, Weights & Biases is not sent the later ones.
 """
 
 from __future__ import annotations

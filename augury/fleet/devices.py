@@ -42,7 +42,7 @@ def split_over(mesh: Mesh) -> NamedSharding:
 
 def record() -> dict[str, Any]:
     """Time, versions and hardware, for the record."""
-    versions = {name: version(name) for name in ("jax", "jaxlib", "flax", "optax", "numpy")}
+    versions = {name: version(name) for name in ("jax", "jaxlib", "flax", "optax", "numpy", "mujoco")}
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"augury": __version__, "python": platform.python_version(), **versions},
