@@ -134,6 +134,11 @@ def test_an_environment_that_gives_and_takes_its_state_goes_on_exactly(processes
         assert_same(outcome[:4], fresh.step(action)[:4])
         assert outcome[3].all() == (step == troubled.HORIZON)  # the time limit counted on
     engine.close()
+    engine = from_gymnasium(troubled.reticent, processes=processes).vector(3)
+    engine.reset(seed=[1, 2, 3])
+    with pytest.raises(UserError, match=r"reticent, in step 0 of .*: get_state raised KeyError: 'secret'"):
+        engine.state()
+    engine.close()
 
 
 @pytest.mark.parametrize("factory", [troubled.synchronous, troubled.masked])
@@ -187,7 +192,7 @@ def test_discrete_actions_arrive_as_the_environment_counts_them():
 @pytest.mark.parametrize(
     ("trouble", "complaint"),
     [
-        ("observation is NaN", r"observation\[1\] is nan"),
+        ("observation is NaN", r"observation\[1\] is nan, which is not a finite number"),
         ("reward is NaN", "reward is nan, which is not a finite number"),
         ("shape changes", r"observation has shape \(3,\), not \(2,\)"),
         ("dtype changes", "observation has dtype <U1, not float32"),
@@ -195,12 +200,14 @@ def test_discrete_actions_arrive_as_the_environment_counts_them():
         ("four values", r"step raised ValueError: not enough values to unpack \(expected 5, got 4\)"),
     ],
 )
-def test_what_is_wrong_is_told_with_environment_step_and_field(trouble, complaint):
-    engine = from_gymnasium(troubled.troubled(trouble), name="bad").vector(2)
+@pytest.mark.parametrize("processes", [1, *slowly(2)])
+def test_what_is_wrong_is_told_with_environment_step_and_field(trouble, complaint, processes):
+    engine = from_gymnasium(troubled.troubled(trouble), name="bad", processes=processes).vector(2)
     engine.reset(seed=[7, 8])
     seed = episode_seed(7, 0)
     with pytest.raises(UserError, match=f"^bad, in step 3 of the episode with seed {seed}: {complaint}$"):
         played(engine, 3)
+    engine.close()
 
 
 def test_a_value_outside_of_its_space_is_remarked_once(capsys):

@@ -64,6 +64,13 @@ class Saved(Unrepeatable):
         self.state = state["place"]
 
 
+class Reticent(Saved):
+    """It promises its state, and does not give it."""
+
+    def get_state(self):
+        raise KeyError("secret")
+
+
 class Raising(PendulumEnv):
     """Pendulum, until it raises an error in the third step."""
 
@@ -161,6 +168,10 @@ def raising():
 
 def saved():
     return TimeLimit(Saved(), HORIZON)
+
+
+def reticent():
+    return TimeLimit(Reticent(), HORIZON)
 
 
 def endless():

@@ -84,7 +84,9 @@ class RowsHere:
         return Stepped(each_part(np.copy, observation), reward, terminated, truncated, *rest)
 
     def states(self) -> dict[str, Numbers]:
-        return self._share.states()
+        states = self._share.states()
+        _raise_failure(states.get(FAILURE))
+        return states
 
     def close(self) -> None:
         self._share.close()
@@ -140,6 +142,8 @@ class RowsElsewhere:
 
     def states(self) -> dict[str, Numbers]:
         shares = self._asked(self._vector.call, "states")
+        for share in shares:
+            _raise_failure(share.get(FAILURE))
         return {name: self._joined(np.stack([share[name] for share in shares])) for name in shares[0]}
 
     def close(self) -> None:
@@ -167,12 +171,12 @@ class RowsElsewhere:
         """End all processes; returns the exit codes of those that had ended before."""
         for process in self._vector.processes:
             process.join(0.1)
-        codes = [process.exitcode for process in self._vector.processes if process.exitcode is not None]
+        codes = {process.exitcode for process in self._vector.processes if process.exitcode is not None}
         for process in self._vector.processes:
             process.terminate()
             process.join()
         self._vector.closed = True
-        return ", ".join(map(str, codes)) or "unknown"
+        return " and ".join(map(str, sorted(codes))) or "unknown"
 
     def _raise_failures(self, infos: dict[str, Any]) -> None:
         for failure in infos.get(FAILURE, ()):

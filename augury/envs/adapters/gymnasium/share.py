@@ -123,6 +123,7 @@ class Share(gymnasium.Env[Any, Any]):
                     continue
                 for action in self.plan.actions[row, : self.plan.steps[row]]:
                     self._move(row, action)
+            self._check_numbers()
         except _FailedError as error:
             return self._observation(), {FAILURE: error.failure}
         return self._observation(), {RETURNS: self._returns.copy()}
@@ -135,6 +136,7 @@ class Share(gymnasium.Env[Any, Any]):
             for row in range(self._used):
                 if not (self._terminated[row] or self._truncated[row]):
                     self._move(row, actions[row])
+            self._check_numbers()
             terminated, truncated = self._terminated.copy(), self._truncated.copy()
             if not self._remarked and (remark := self._outside()):
                 self._remarked, infos[REMARK] = True, remark
@@ -144,6 +146,7 @@ class Share(gymnasium.Env[Any, Any]):
                 for row in over.tolist():
                     self._episodes[row] += 1
                     self._begin(row)
+                self._check_numbers()
         except _FailedError as error:
             nothing = np.zeros_like(self._terminated)
             return self._observation(), self._reward, nothing, nothing, {FAILURE: error.failure}
@@ -151,17 +154,23 @@ class Share(gymnasium.Env[Any, Any]):
             infos[EXTRAS] = self._extras.copy()
         return self._observation(), self._reward.copy(), terminated, truncated, infos
 
-    def states(self) -> dict[str, Numbers]:
+    def states(self) -> dict[str, Any]:
         """The states of all rows, where environments give them; else empty."""
-        if not all(states.has_state(env) for env in self._envs):
+        if not (self._envs and all(states.has_state(env) for env in self._envs)):
             return {}
-        every = [states.state_of(env) for env in self._envs]
-        every += every[-1:] * (len(self._steps) - self._used)
-        return {name: np.stack([own[name] for own in every]) for name in every[0]} if every else {}
+        try:
+            return self._asked(self._used - 1, "get_state", self._stacked_states)
+        except _FailedError as error:
+            return {FAILURE: error.failure}
 
     def close(self) -> None:
         while self._envs:
             self._envs.pop().close()
+
+    def _stacked_states(self) -> dict[str, Numbers]:
+        every = [states.state_of(env) for env in self._envs]
+        every += every[-1:] * (len(self._steps) - self._used)
+        return {name: np.stack([own[name] for own in every]) for name in every[0]}
 
     def _begin(self, row: int) -> None:
         """Start a row's episode."""
@@ -192,8 +201,8 @@ class Share(gymnasium.Env[Any, Any]):
             raise self._failed(row, "step gave no observation, reward, terminated, truncated and info")
         observation, reward, terminated, truncated, info = outcome
         self._take(row, observation)
-        if np.ndim(reward) != 0 or not np.isfinite(reward):
-            raise self._failed(row, f"reward is {reward}, which is not a finite number")
+        if np.ndim(reward) != 0:
+            raise self._failed(row, f"reward has shape {np.shape(reward)}, and is not one number")
         self._reward[row] = reward
         self._returns[row] += self._reward[row]
         self._terminated[row], self._truncated[row] = terminated, truncated
@@ -201,14 +210,23 @@ class Share(gymnasium.Env[Any, Any]):
             self._extras[row, place] = info.get(name, np.nan)
 
     def _take(self, row: int, observation: Any) -> None:
-        """Check an observation, and copy it: an environment may write its next one into the same memory."""
+        """Copy an observation of the right shape: environments may write the next into the same memory."""
         if complaint := spaces.lacking(self._copies.observation_space, observation):
             raise self._failed(row, complaint)
         for name, part in self._parts.items():
             value = observation[name] if name else observation
-            if complaint := spaces.problem(name, part, value):
+            if complaint := spaces.misfit(name, part, value):
                 raise self._failed(row, complaint)
             self._seen[name][row] = value
+
+    def _check_numbers(self) -> None:
+        """All rows at once, which costs little."""
+        fields = {spaces.field(name): values for name, values in self._seen.items()} | {
+            "reward": self._reward
+        }
+        for name, values in fields.items():
+            if found := spaces.not_finite(name, values):
+                raise self._failed(*found)
 
     def _outside(self) -> str | None:
         """A line about a number outside of its space, where there is one."""

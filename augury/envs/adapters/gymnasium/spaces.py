@@ -55,18 +55,23 @@ def bounds(space: Space[Any]) -> tuple[Bounds, Bounds]:
     return low, high
 
 
-def problem(name: str, space: Box, value: Any) -> str | None:
-    """What is wrong with an observed vector, or with rows of them; None if nothing is."""
-    field = _field(name)
+def misfit(name: str, space: Box, value: Any) -> str | None:
+    """How an observed vector, or rows of them, differ from their space in shape or kind of number."""
     given = np.asarray(value)
     if given.shape != space.shape:
-        return f"{field} has shape {given.shape}, not {space.shape}"
-    if not np.can_cast(given.dtype, space.dtype, "same_kind"):
-        return f"{field} has dtype {given.dtype}, not {space.dtype}"
-    if not np.isfinite(given).all():
-        place = tuple(int(index) for index in np.argwhere(~np.isfinite(given))[0])
-        return f"{field}{list(place)} is {given[place]}"
+        return f"{field(name)} has shape {given.shape}, not {space.shape}"
+    if given.dtype != space.dtype and not np.can_cast(given.dtype, space.dtype, "same_kind"):
+        return f"{field(name)} has dtype {given.dtype}, not {space.dtype}"
     return None
+
+
+def not_finite(name: str, values: npt.NDArray[Any]) -> tuple[int, str] | None:
+    """The first row of a field that holds something else than finite numbers, and what that is."""
+    if np.isfinite(values).all():
+        return None
+    row, *place = np.argwhere(~np.isfinite(values))[0].tolist()
+    where = "".join(f"[{index}]" for index in place)
+    return row, f"{name}{where} is {values[row, *place]}, which is not a finite number"
 
 
 def outside(name: str, space: Box, value: npt.NDArray[Any]) -> str | None:
@@ -76,7 +81,7 @@ def outside(name: str, space: Box, value: npt.NDArray[Any]) -> str | None:
         return None
     row, place = np.argwhere(beyond)[0]
     low, high = space.low[place], space.high[place]
-    return f"{_field(name)}[{place}] is {value[row, place]:g}, outside of its space, [{low:g}, {high:g}]"
+    return f"{field(name)}[{place}] is {value[row, place]:g}, outside of its space, [{low:g}, {high:g}]"
 
 
 def lacking(space: Space[Any], observation: Any) -> str | None:
@@ -96,7 +101,8 @@ def _finite(space: Box) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32
     return low.astype(np.float32), np.where(high <= low, low + 1, high).astype(np.float32)
 
 
-def _field(name: str) -> str:
+def field(name: str) -> str:
+    """What an observed vector is called."""
     return f"observation['{name}']" if name else "observation"
 
 

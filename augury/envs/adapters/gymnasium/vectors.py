@@ -56,8 +56,9 @@ class VectorEngine:
         self._steps += 1
         given = self._asked("step", lambda: self._vector.step(self._own(actions)))
         observation, (reward, *ended), infos = self._taken(given[0]), given[1:4], given[4]
-        if np.shape(reward) != (self.num_envs,) or not np.isfinite(reward).all():
-            raise self._failed(f"reward is {reward}, and not a finite number for every row")
+        if np.shape(reward) != (self.num_envs,):
+            raise self._failed(f"reward has shape {np.shape(reward)}, not {(self.num_envs,)}")
+        self._check_numbers("reward", np.asarray(reward))
         over = np.logical_or(*np.asarray(ended, bool))
         if (~over & ~self._still & (self._steps >= self._horizon)).any():
             raise self._failed(f"an episode goes on after its time limit, {self._horizon} steps")
@@ -143,10 +144,17 @@ class VectorEngine:
         """A copy of an observation of all rows, if it is one."""
         complaint = spaces.lacking(self._space, observation)
         for name, part in {} if complaint else self._parts.items():
-            complaint = complaint or spaces.problem(name, part, observation[name] if name else observation)
+            complaint = complaint or spaces.misfit(name, part, observation[name] if name else observation)
         if complaint:
             raise self._failed(complaint)
+        for name in self._parts:
+            self._check_numbers(spaces.field(name), np.asarray(observation[name] if name else observation))
         return each_part(np.array, observation)
+
+    def _check_numbers(self, name: str, values: Numbers) -> None:
+        if found := spaces.not_finite(name, values):
+            row, complaint = found
+            raise self._failed(f"{complaint} (row {row})")
 
     def _asked(self, what: str, function: Callable[[], Any]) -> Any:
         try:
