@@ -19,6 +19,7 @@ its class, only at `runs_in` and at the methods that are there. Yours may subcla
 | `sample_transition(key) -> Transition` | studies of probabilities, of what does not step in JAX |
 | `one()` | the verifier: a single one as a `gymnasium.Env`, which it asks instead |
 | `model`, `mirror_normal`, `largest_turn`, `forward_weight` | symmetries, with `table` |
+| `state_table` | symmetries, of a task with `state`: what its numbers are, so that they are mapped too |
 
 For the verifier the engine of an environment on the host may have `restore(observation, extras)`, which
 brings every copy to a state with this observation; if it returns what is then observed, that is compared. An
