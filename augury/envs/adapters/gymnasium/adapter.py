@@ -19,11 +19,11 @@ from gymnasium.vector import VectorEnv
 
 from augury.envs.actions import blank_action
 from augury.envs.adapters.gymnasium import spaces
-from augury.envs.adapters.gymnasium.engine import Engine
 from augury.envs.adapters.gymnasium.making import limited, maker_of, time_limit
-from augury.envs.adapters.gymnasium.processes import rows_of
+from augury.envs.adapters.gymnasium.seeded import SeededEngine
 from augury.envs.adapters.gymnasium.share import Copies, reason
 from augury.envs.adapters.gymnasium.vectors import VectorEngine
+from augury.envs.adapters.gymnasium.workers import rows_of
 from augury.envs.base import HostEngine, HostEnvironment
 from augury.envs.mujoco.physics import available_cores
 from augury.errors import UserError
@@ -77,7 +77,7 @@ class GymnasiumEnvironment(HostEnvironment):
         rows = rows_of(copies, count, self.processes or self._processes(count))
         action = blank_action(self)
         actions = np.zeros((count, self.horizon, *action.shape), action.dtype)
-        return Engine(rows, actions, extras=self.extras, autoreset=autoreset)
+        return SeededEngine(rows, actions, extras=self.extras, autoreset=autoreset)
 
     def one(self) -> Any:
         """A single one, as Gymnasium has it."""

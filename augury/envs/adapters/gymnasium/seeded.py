@@ -14,17 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from augury.envs.adapters.gymnasium.processes import Rows
 from augury.envs.adapters.gymnasium.share import Numbers, Plan
+from augury.envs.adapters.gymnasium.workers import AllRows
 from augury.envs.vector_inputs import refuse_other_state
 
 _STATE = "state."
 
 
-class Engine:
+class SeededEngine:
     """A `HostEngine` of rows, each of which is an environment."""
 
-    def __init__(self, rows: Rows, actions: Numbers, *, extras: Sequence[str] = (), autoreset: bool = True):
+    def __init__(
+        self, rows: AllRows, actions: Numbers, *, extras: Sequence[str] = (), autoreset: bool = True
+    ):
         """`actions` has room for those of an episode of every row: (rows, horizon, …)."""
         self.num_envs = count = len(actions)
         self._rows, self._extras, self._autoreset = rows, tuple(extras), autoreset

@@ -29,7 +29,7 @@ LEAVING_SECONDS = 10.0
 """How long processes may take to end by themselves."""
 
 
-class Stepped(NamedTuple):
+class RowsStep(NamedTuple):
     """What a step of all rows gave."""
 
     observation: Any
@@ -44,13 +44,13 @@ class Stepped(NamedTuple):
     """A line to tell the user; mostly empty."""
 
 
-class Rows(Protocol):
+class AllRows(Protocol):
     """All copies of an environment, wherever they are."""
 
     def begin(self, plan: Plan) -> tuple[Any, Numbers]:
         """Begin the plan's episodes and repeat their steps: observations, and returns so far."""
 
-    def step(self, actions: Numbers) -> Stepped: ...
+    def step(self, actions: Numbers) -> RowsStep: ...
 
     def states(self) -> dict[str, Numbers]:
         """Where every row is, of environments that give their state; else empty."""
@@ -58,13 +58,13 @@ class Rows(Protocol):
     def close(self) -> None: ...
 
 
-def rows_of(copies: Copies, count: int, processes: int) -> Rows:
+def rows_of(copies: Copies, count: int, processes: int) -> AllRows:
     """So many copies, in at most so many processes. What they give does not depend on how many there are."""
     each = math.ceil(count / min(processes, count))
-    return RowsHere(copies, count) if each == count else RowsElsewhere(copies, count, each)
+    return LocalRows(copies, count) if each == count else WorkerRows(copies, count, each)
 
 
-class RowsHere:
+class LocalRows:
     """In this process."""
 
     def __init__(self, copies: Copies, count: int) -> None:
@@ -77,11 +77,11 @@ class RowsHere:
         _raise_failure(infos.get(FAILURE))
         return each_part(np.copy, observation), infos[RETURNS]
 
-    def step(self, actions: Numbers) -> Stepped:
+    def step(self, actions: Numbers) -> RowsStep:
         observation, reward, terminated, truncated, infos = self._share.step(actions)
         _raise_failure(infos.get(FAILURE))
         rest = infos.get(ENDS), infos.get(EXTRAS, self._extras), infos.get(REMARK, "")
-        return Stepped(each_part(np.copy, observation), reward, terminated, truncated, *rest)
+        return RowsStep(each_part(np.copy, observation), reward, terminated, truncated, *rest)
 
     def states(self) -> dict[str, Numbers]:
         states = self._share.states()
@@ -92,7 +92,7 @@ class RowsHere:
         self._share.close()
 
 
-class RowsElsewhere:
+class WorkerRows:
     """In processes of their own, each with `each` rows; the last may have fewer."""
 
     def __init__(self, copies: Copies, count: int, each: int) -> None:
@@ -120,7 +120,7 @@ class RowsElsewhere:
         self._raise_failures(infos)
         return each_part(self._joined, observation), self._joined(infos[RETURNS])
 
-    def step(self, actions: Numbers) -> Stepped:
+    def step(self, actions: Numbers) -> RowsStep:
         self._steps += 1
         missing = len(self._firsts) * self._each - self._count
         given = np.concatenate([actions, np.repeat(actions[-1:], missing, 0)]) if missing else actions
@@ -130,7 +130,7 @@ class RowsElsewhere:
         ends = each_part(self._joined, _entries(infos[ENDS])) if ENDS in infos else None
         extras = self._joined(infos[EXTRAS]) if EXTRAS in infos else self._extras
         remark = next((said for said in infos.get(REMARK, ()) if said), "")
-        return Stepped(
+        return RowsStep(
             each_part(self._joined, observation),
             self._joined(reward),
             self._joined(terminated),
