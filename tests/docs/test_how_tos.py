@@ -139,6 +139,7 @@ def test_a_robots_task(folder, capsys):
     shutil.copy(ROOT / "examples" / "quadruped.xml", folder)
     printed = follow("how-to/task.md", folder, capsys)
     assert "(48,)" in printed
+    assert "standing still: 76" in printed
     assert (folder / "mirror.png").stat().st_size > 10_000
     assert (folder / "runs" / "small" / "run.json").exists()
 
