@@ -12,7 +12,14 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-ADAPTERS: Mapping[str, str] = MappingProxyType({"gymnasium": "augury.envs.adapters.gymnasium"})
+ADAPTERS: Mapping[str, str] = MappingProxyType(
+    {
+        "brax": "augury.envs.adapters.brax",
+        "gymnasium": "augury.envs.adapters.gymnasium",
+        "gymnax": "augury.envs.adapters.gymnax",
+        "playground": "augury.envs.adapters.playground",
+    }
+)
 """The module of each prefix."""
 
 

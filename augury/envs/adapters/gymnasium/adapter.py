@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -24,25 +23,13 @@ from augury.envs.adapters.gymnasium.seeded import SeededEngine
 from augury.envs.adapters.gymnasium.share import Copies, reason
 from augury.envs.adapters.gymnasium.vectors import VectorEngine
 from augury.envs.adapters.gymnasium.workers import rows_of
+from augury.envs.adapters.settings import TRAINING
 from augury.envs.base import HostEngine, HostEnvironment
 from augury.envs.mujoco.physics import available_cores
 from augury.errors import UserError
 from augury.references import describe, takes_argument
 
 Source = str | Callable[..., Any]
-TRAINING: Mapping[str, Any] = MappingProxyType(
-    {
-        "hidden": (256, 256),
-        "batch_size": 256,
-        "collect": 1,
-        "updates": 1,
-        "steps": 100_000,
-        "random_steps": 1_000,
-        "evaluate_every": 5_000,
-        "evaluation_episodes": 10,
-    }
-)
-"""TD3's settings in its authors' code where they differ from Goal2D's, for fewer steps."""
 TRIED_STEPS = 5
 """Steps that are taken to see which numbers the infos hold, and how long a step takes."""
 WORTH_A_PROCESS = 3e-4
