@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from augury.envs.adapters.defaults import TRAINING
 from augury.envs.adapters.gymnasium.spaces import LARGEST_BOUND, UNKNOWN_BOUND
-from augury.envs.adapters.settings import TRAINING
 from augury.envs.base import JaxEnvironment, State
 from augury.errors import UserError, nearest
 from augury.transition import Array

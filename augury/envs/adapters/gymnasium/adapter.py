@@ -17,13 +17,13 @@ from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
 from augury.envs.actions import blank_action
+from augury.envs.adapters.defaults import TRAINING
 from augury.envs.adapters.gymnasium import spaces
 from augury.envs.adapters.gymnasium.making import limited, maker_of, time_limit
 from augury.envs.adapters.gymnasium.seeded import SeededEngine
 from augury.envs.adapters.gymnasium.share import Copies, reason
 from augury.envs.adapters.gymnasium.vectors import VectorEngine
 from augury.envs.adapters.gymnasium.workers import rows_of
-from augury.envs.adapters.settings import TRAINING
 from augury.envs.base import HostEngine, HostEnvironment
 from augury.envs.mujoco.physics import available_cores
 from augury.errors import UserError
