@@ -59,8 +59,9 @@ class WarpVector:
         self.put(*self._start())
         return self._observed(), {}
 
-    def put(self, qpos: Rows, qvel: Rows, goal: Rows) -> None:
+    def put(self, qpos: Rows, qvel: Rows, goal: Rows, action: Rows | None = None) -> None:
         """Set every environment's positions, velocities and goal, as if an episode began there."""
+        del action  # these tasks do not observe it
         self._qpos, self._qvel, self._goals = (np.array(part, np.float32) for part in (qpos, qvel, goal))
         self._steps = 0
         self._terminated = np.zeros(self.num_envs, bool)
