@@ -205,12 +205,16 @@ def measured(peer: str, task: str, agents: int, steps: int) -> Measured | str:
 def compare(task: str, counts: list[int], steps: int, peers: list[str], turns: int) -> None:
     """Let peers take turns; print medians and ratios."""
     found: dict[tuple[str, int], list[Measured]] = {}
+    missing: set[str] = set()
     for _ in range(turns):
-        for peer, agents in list(_cases(peers, counts)):
+        for peer, agents in _cases(peers, counts):
+            if peer in missing:
+                continue
             result = measured(peer, task, agents, steps)
             if isinstance(result, str):
                 print(f"{task}: {peer} with {agents} agents is left out: {result}", flush=True)
-                peers = [other for other in peers if other != peer] if "No module" in result else peers
+                if "No module" in result:
+                    missing.add(peer)
                 continue
             found.setdefault((peer, agents), []).append(result)
     print(f"\n{task}: {WORK[task]._replace(steps=steps)}")
@@ -259,7 +263,9 @@ def main() -> None:
             continue
         try:
             print(json.dumps(MEASURES[options.measure](work, options.agents[0])))
-        except (ImportError, UserError) as error:
+        except ImportError as error:
+            sys.exit(f"{error}: pip install 'augury[dev,sb3]'")
+        except UserError as error:
             sys.exit(str(error))
 
 
