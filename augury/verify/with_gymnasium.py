@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import mujoco
 import numpy as np
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box, Dict, Discrete
 
 from augury.envs.mujoco.probe import is_mujoco, observation_table
 from augury.errors import UserError
@@ -84,12 +84,19 @@ class GymSimulator(GymSource):
             shown = self.env.restore(_row(observation, row), _row(dict(extras), row))
             if isinstance(shown, dict):
                 seen.append(taken(shown))
+            self._check(action[row])
             following, reward, terminated, _, info = self.env.step(action[row])
             answers.append((taken(following), np.float64(reward), np.bool_(terminated)))
             infos.append(_numbers(info))
         found = {name: np.array([info[name] for info in infos]) for name in shared(infos)}
         following, reward, terminated = _stacked(answers)
         return Answer(following, reward, terminated, found, _stacked(seen) if seen else None)
+
+    def _check(self, action: Any) -> None:
+        """Refuse a discrete action that does not exist: environments answer it with an error, if at all."""
+        space = self.env.action_space
+        if isinstance(space, Discrete) and not space.contains(action):
+            raise UserError(f"the augmentation gives action {action}, but the action space is {space}")
 
     def in_contact(self, transition: Transition) -> Flags | None:
         return self.env.in_contact(transition) if isinstance(self.env, Probed) else None
