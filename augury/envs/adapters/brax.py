@@ -68,10 +68,9 @@ class BraxEnvironment(PackagedEnvironment):
 
     def step(self, key: Key, state: State, action: Array) -> tuple[State, Array, Array]:
         del key  # Brax's own randomness is in its states
-        given = jax.tree.map(
-            lambda leaf: leaf, state
-        )  # tasks write into the dicts of the state they are given
-        following = settled(self._made.step(given, action), state)
+        # Tasks write into the dicts of the state they are given.
+        copied = jax.tree.map(lambda leaf: leaf, state)
+        following = settled(self._made.step(copied, action), state)
         return following, following.reward, following.done > 0
 
     @property
