@@ -215,7 +215,8 @@ def augment(augmentation: Augmentation, observed: Transition, seed: int) -> Tran
     with double_precision():
         keys = copies.keys(jax.random.key(seed), rows, np.uint32(0))
         augmented = jax.jit(jax.vmap(function))(keys, observed)
-    result: Transition = jax.tree.map(np.asarray, augmented)
+        # Here, since NumPy functions may be called only when their results are waited for.
+        result: Transition = jax.tree.map(np.asarray, augmented)
     return result
 
 

@@ -299,7 +299,7 @@ def test_list_names_everything_also_for_programs(capsys):
     assert "goal2d/translate-proximal(p)" in text
     main(["list", "--json"])
     listed = json.loads(capsys.readouterr().out)
-    assert listed["algorithms"] == ["ddpg", "td3", "sac"]
+    assert listed["algorithms"] == ["ddpg", "td3", "sac", "dqn"]
     assert {"goal2d", "walker2d", "humanoid-paper"} < set(listed["environments"])
     needs = {row["augmentation"]: row["needs"] for row in listed["augmentations"]}
     assert needs["goal2d/translate-proximal(p)"] == needs["walker2d/reflect"] == []
