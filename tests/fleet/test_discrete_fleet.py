@@ -1,6 +1,5 @@
 """Fleets on environments with discrete actions, in JAX and on the host: DQN, and augmentations of actions."""
 
-import math
 from dataclasses import dataclass, replace
 
 import jax
@@ -10,7 +9,7 @@ import pytest
 
 from augury.envs import HostEnvironment, JaxEnvironment
 from augury.errors import UserError
-from augury.fleet import Arm, host_trainer, load_policies, resolved, train, train_fleet, training
+from augury.fleet import Arm, load_policies, resolved, train, train_fleet
 from augury.fleet.building import program_of
 from augury.fleet.defaults import DEFAULTS
 from augury.fleet.host_trainer import HostTrainer
@@ -18,7 +17,7 @@ from augury.fleet.jax_trainer import JaxTrainer
 from augury.report import interquartile_mean
 from augury.runs import checkpoints, results
 from augury.verify import verify
-from tests.fleet.comparing import KilledError, assert_same
+from tests.fleet.comparing import assert_same, train_until_killed
 from tests.marks import slowly
 
 
@@ -209,19 +208,8 @@ def test_stored_and_recomputed_mirror_images_train_the_same_agents(environment):
 def test_a_killed_run_resumes_bit_for_bit(environment, tmp_path, monkeypatch):
     arm = resolved(replace(SMALL, environment=environment))
     whole = train_fleet([arm])[0].evaluations
-    path, save = tmp_path / checkpoints.NAME, checkpoints.save
-
-    def save_and_die(path, checkpoint, *about):
-        save(path, checkpoint, *about)
-        if checkpoint.rounds >= 7:
-            raise KilledError
-
-    monkeypatch.setattr(checkpoints, "save", save_and_die)
-    monkeypatch.setattr(training, "CHECKPOINT_SHARE", math.inf)
-    monkeypatch.setattr(host_trainer, "HOST_CALL_SECONDS", 0.0)  # one round
-    with pytest.raises(KilledError):
-        train_fleet([arm], checkpoint=path, checkpoint_every=0)
-    monkeypatch.setattr(checkpoints, "save", save)
+    path = tmp_path / checkpoints.NAME
+    train_until_killed([arm], path, monkeypatch, rounds=7)
     resumed = train_fleet([arm], checkpoint=path)[0].evaluations
     assert whole.keys() == resumed.keys()
     for name in whole:

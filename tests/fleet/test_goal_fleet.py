@@ -4,7 +4,6 @@ Agents are small and share few programs, since to compile is what takes time.
 """
 
 import json
-import math
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Barrier
@@ -19,14 +18,14 @@ from augury.augmentations import hindsight
 from augury.cli import main
 from augury.envs import HostEnvironment, register
 from augury.errors import UserError
-from augury.fleet import Arm, host_trainer, load_policies, resolved, train_fleet, trainers, training
+from augury.fleet import Arm, load_policies, resolved, train_fleet, trainers, training
 from augury.fleet.building import program_of
 from augury.fleet.halves import cut
 from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.trainers import trainer_for
 from augury.runs import checkpoints, results
 from augury.transition import seen as seen_by_policies
-from tests.fleet.comparing import KilledError, assert_same
+from tests.fleet.comparing import assert_same, train_until_killed
 from tests.marks import slowly
 
 EPISODE, STEP = 2.0**-12, 2.0**-4  # units in which an observation counts them: small, and exact
@@ -274,20 +273,10 @@ def test_halves_do_not_wait_for_each_other(monkeypatch):
 
 @pytest.mark.parametrize("parts", slowly(1, 2))
 def test_a_killed_run_resumes_bit_for_bit(parts, tmp_path, monkeypatch):
-    path, save = tmp_path / checkpoints.NAME, checkpoints.save
-
-    def save_and_die(path, checkpoint, *about):
-        save(path, checkpoint, *about)
-        if checkpoint.rounds >= 30:
-            raise KilledError
-
+    path = tmp_path / checkpoints.NAME
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save", save_and_die)
         patch.setattr(training, "trainer_for", lambda arms, _=None: trainer_for(arms, parts))
-        patch.setattr(training, "CHECKPOINT_SHARE", math.inf)
-        patch.setattr(host_trainer, "HOST_CALL_SECONDS", 0.0)  # one round
-        with pytest.raises(KilledError):
-            train_fleet([REACHING], checkpoint=path, checkpoint_every=0)
+        train_until_killed([REACHING], path, monkeypatch, rounds=30)
     assert checkpoints.load(path, [resolved(REACHING).described()]).parts == parts
     resumed, whole = train_fleet([REACHING], checkpoint=path)[0], results_of()
     assert resumed.evaluations.keys() == whole.evaluations.keys()

@@ -3,7 +3,6 @@
 To compile is what takes time here, so that tests share a few programs and the runs of `trained`.
 """
 
-import math
 import pickle
 import signal
 from dataclasses import dataclass, field, replace
@@ -18,13 +17,13 @@ from augury.augmentations import augmentation
 from augury.cli import main
 from augury.envs import HostEnvironment, register
 from augury.errors import UserError
-from augury.fleet import Arm, Interrupted, host_trainer, resolved, train, train_fleet, training
+from augury.fleet import Arm, Interrupted, host_trainer, resolved, train, train_fleet
 from augury.fleet.building import fleets_of
 from augury.fleet.defaults import DEFAULTS, UNSET
 from augury.fleet.host_trainer import HostTrainer
 from augury.fleet.progress import Display
 from augury.runs import checkpoints, results
-from tests.fleet.comparing import KilledError, assert_different, assert_same, member
+from tests.fleet.comparing import assert_different, assert_same, member, train_until_killed
 
 EPISODE, STEP = 2.0**-10, 2.0**-4  # units in which an observation counts them: small, and exact
 
@@ -329,19 +328,8 @@ def test_evaluation_plays_whole_episodes_without_exploration():
 def test_a_killed_run_resumes_bit_for_bit(tmp_path, monkeypatch):
     arm = PAGED
     whole = train_fleet([arm])[0].evaluations
-    path, save = tmp_path / checkpoints.NAME, checkpoints.save
-
-    def save_and_die(path, checkpoint, *about):
-        save(path, checkpoint, *about)
-        if checkpoint.rounds * arm.collect >= 40:
-            raise KilledError
-
-    monkeypatch.setattr(checkpoints, "save", save_and_die)
-    monkeypatch.setattr(training, "CHECKPOINT_SHARE", math.inf)
-    monkeypatch.setattr(host_trainer, "HOST_CALL_SECONDS", 0.0)  # one round
-    with pytest.raises(KilledError):
-        train_fleet([arm], checkpoint=path, checkpoint_every=0)
-    monkeypatch.setattr(checkpoints, "save", save)
+    path = tmp_path / checkpoints.NAME
+    train_until_killed([arm], path, monkeypatch, rounds=40 // arm.collect)
     resumed = train_fleet([arm], checkpoint=path)[0].evaluations
     assert whole.keys() == resumed.keys()
     for name in whole:

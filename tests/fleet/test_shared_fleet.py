@@ -9,12 +9,12 @@ import pytest
 
 from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
-from augury.fleet import Arm, jax_trainer, memory, resolved, shared_trainer, train_fleet, training
+from augury.fleet import Arm, jax_trainer, memory, resolved, shared_trainer, train_fleet
 from augury.fleet.building import fleets_of
 from augury.fleet.evaluation import Policies
 from augury.fleet.trainers import trainer_for
 from augury.runs import checkpoints
-from tests.fleet.comparing import KilledError, assert_same
+from tests.fleet.comparing import assert_same, train_until_killed
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,8 @@ def test_it_learns_what_a_fleet_of_its_own_would_up_to_rounding():
 
 @pytest.mark.slow
 def test_a_killed_fleet_resumes_bit_for_bit(together, tmp_path, monkeypatch):
-    path, save = tmp_path / checkpoints.NAME, checkpoints.save
-
-    def save_and_die(path, checkpoint, *about):
-        save(path, checkpoint, *about)
-        if checkpoint.rounds >= 10:
-            raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save", save_and_die)
-        patch.setattr(training, "CHECKPOINT_SHARE", np.inf)
-        patch.setattr(shared_trainer, "CALL_SECONDS", 0.0)  # one round
-        with pytest.raises(KilledError):
-            train_fleet(ARMS, checkpoint=path, checkpoint_every=0)
+    path = tmp_path / checkpoints.NAME
+    train_until_killed(ARMS, path, monkeypatch, rounds=10)
     assert checkpoints.load(path, [resolved(arm).described() for arm in ARMS]).rounds < 32
     for resumed, expected in zip(train_fleet(ARMS, checkpoint=path), together, strict=True):
         assert_same(whole(resumed), whole(expected))

@@ -5,7 +5,6 @@ Files stand beside this one, and are given as `module:name` from the folder that
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,8 @@ from augury import augmentations, envs
 from augury.cli import main
 from augury.errors import UserError
 from augury.fleet import load_policies, resolved
-from augury.runs import checkpoints, results
+from augury.runs import results
+from tests.killing import assert_resumes_after_a_kill
 
 HERE = Path(__file__).parent
 SMALL = ["--agents", "2", "--evaluation-episodes", "4", "--evaluate-every", "60"]
@@ -138,21 +138,9 @@ def test_augmentations_are_shown(tmp_path):
 
 @pytest.mark.slow
 def test_a_plain_function_trains_is_killed_and_resumes_in_a_new_process(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    command = [sys.executable, "-m", "augury", "train", "point_mass:PointMass", *SMALL]
-    command += ["--augmentation", "point_mass:mirror", "--steps", "4096", "--checkpoint-every", "0"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (HERE, *sys.path)))}
-    subprocess.run([*command, "--out", str(whole)], check=True, env=environment, capture_output=True)
-    run = subprocess.Popen([*command, "--out", str(killed)], env=environment, stdout=subprocess.DEVNULL)
-    while not (killed / checkpoints.NAME).exists():
-        assert run.poll() is None, "it ended before it could be killed"
-    run.send_signal(signal.SIGKILL)
-    run.wait()
-    assert not (killed / results.EVALUATIONS).exists()
-    subprocess.run([*command, "--out", str(killed), "--resume"], check=True, env=environment)
-    ended, resumed = (results.read(folder).evaluations for folder in (whole, killed))
-    for name, values in ended.items():
-        np.testing.assert_array_equal(resumed[name], values)
+    asked = ["point_mass:PointMass", *SMALL, "--augmentation", "point_mass:mirror"]
+    asked += ["--steps", "4096", "--checkpoint-every", "0"]
+    assert_resumes_after_a_kill(asked, tmp_path, paths=[HERE])
 
 
 def test_what_python_gave_can_be_found_again():

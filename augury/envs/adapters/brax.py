@@ -10,29 +10,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import jax
-import numpy as np
-
 from augury.envs.adapters.jax_packages import (
     Bound,
-    PackagedEnvironment,
+    StateEnvironment,
     imported,
     known,
     loaded,
-    settled,
     unbounded,
     vector,
 )
 from augury.envs.base import State
 from augury.errors import UserError, nearest
-from augury.transition import Array, Key
+from augury.transition import Array
 
 DEFAULT_BACKEND = "generalized"
 BACKENDS = (DEFAULT_BACKEND, "mjx", "positional", "spring")
 
 
 @dataclass(frozen=True)
-class BraxEnvironment(PackagedEnvironment):
+class BraxEnvironment(StateEnvironment):
     """A task of Brax with one of its physics backends."""
 
     task: str
@@ -46,35 +42,17 @@ class BraxEnvironment(PackagedEnvironment):
 
     @property
     def observation_low(self) -> Bound:
-        return unbounded(self._made.observation_size)[0]
+        return unbounded(self.made.observation_size)[0]
 
     @property
     def observation_high(self) -> Bound:
-        return unbounded(self._made.observation_size)[1]
-
-    @property
-    def action_low(self) -> Bound:
-        return -self.action_high
-
-    @property
-    def action_high(self) -> Bound:
-        return np.ones(self._made.action_size, np.float32)
-
-    def reset(self, key: Key) -> State:
-        return settled(self._made.reset(key))
+        return unbounded(self.made.observation_size)[1]
 
     def observe(self, state: State) -> Array:
         return vector(state.obs)
 
-    def step(self, key: Key, state: State, action: Array) -> tuple[State, Array, Array]:
-        del key  # Brax's own randomness is in its states
-        # Tasks write into the dicts of the state they are given.
-        copied = jax.tree.map(lambda leaf: leaf, state)
-        following = settled(self._made.step(copied, action), state)
-        return following, following.reward, following.done > 0
-
     @property
-    def _made(self) -> Any:
+    def made(self) -> Any:
         return _made(self.task, self.backend)
 
 

@@ -15,7 +15,7 @@ from augury.envs.adapters.defaults import TRAINING
 from augury.envs.adapters.gymnasium.spaces import LARGEST_BOUND, UNKNOWN_BOUND
 from augury.envs.base import JaxEnvironment, State
 from augury.errors import UserError, nearest
-from augury.transition import Array
+from augury.transition import Array, Key
 
 Bound = npt.NDArray[np.float32]
 
@@ -27,6 +27,36 @@ class PackagedEnvironment(JaxEnvironment):
     def training(self) -> Mapping[str, Any]:
         """Settings for continuous actions; those for discrete ones are the defaults of DQN."""
         return TRAINING if self.action_count is None else {}
+
+
+class StateEnvironment(PackagedEnvironment):
+    """A task whose states hold observation, reward and `done`: Brax's form, which Playground took over.
+
+    The package's own randomness is in its states. Actions lie in [-1, 1].
+    """
+
+    @property
+    def made(self) -> Any:
+        """The package's own task."""
+        raise NotImplementedError
+
+    @property
+    def action_low(self) -> Bound:
+        return -self.action_high
+
+    @property
+    def action_high(self) -> Bound:
+        return np.ones(self.made.action_size, np.float32)
+
+    def reset(self, key: Key) -> State:
+        return settled(self.made.reset(key))
+
+    def step(self, key: Key, state: State, action: Array) -> tuple[State, Array, Array]:
+        del key
+        # Tasks write into the dicts of the state they are given.
+        copied = jax.tree.map(lambda leaf: leaf, state)
+        following = settled(self.made.step(copied, action), state)
+        return following, following.reward, following.done > 0
 
 
 def imported(module: str, package: str, extra: str) -> Any:

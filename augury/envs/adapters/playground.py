@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import jax
 import numpy as np
 
 from augury.envs.adapters.jax_packages import (
     Bound,
-    PackagedEnvironment,
+    StateEnvironment,
     imported,
     known,
     loaded,
-    settled,
     unbounded,
     vector,
 )
 from augury.envs.base import State
-from augury.transition import Array, Key
+from augury.transition import Array
 
 _OF_THE_POLICY = "state"
 """What the policy sees, among several observations."""
@@ -39,7 +37,7 @@ _ABOUT_MENAGERIE = (
 
 
 @dataclass(frozen=True)
-class PlaygroundEnvironment(PackagedEnvironment):
+class PlaygroundEnvironment(StateEnvironment):
     """A task of MuJoCo Playground with its default configuration."""
 
     task: str
@@ -58,34 +56,15 @@ class PlaygroundEnvironment(PackagedEnvironment):
 
     @property
     def observation_high(self) -> Bound:
-        size = self._made.observation_size
+        size = self.made.observation_size
         return unbounded(int(np.prod(size[_OF_THE_POLICY] if isinstance(size, Mapping) else size)))[1]
-
-    @property
-    def action_low(self) -> Bound:
-        return -self.action_high
-
-    @property
-    def action_high(self) -> Bound:
-        return np.ones(self._made.action_size, np.float32)
-
-    def reset(self, key: Key) -> State:
-        return settled(self._made.reset(key))
 
     def observe(self, state: State) -> Array:
         seen = state.obs
         return vector(seen[_OF_THE_POLICY] if isinstance(seen, Mapping) else seen)
 
-    def step(self, key: Key, state: State, action: Array) -> tuple[State, Array, Array]:
-        del key  # Playground's own randomness is in its states
-        given = jax.tree.map(
-            lambda leaf: leaf, state
-        )  # tasks write into the dicts of the state they are given
-        following = settled(self._made.step(given, action), state)
-        return following, following.reward, following.done > 0
-
     @property
-    def _made(self) -> Any:
+    def made(self) -> Any:
         return _made(self.task)
 
 

@@ -15,12 +15,12 @@ from augury.cli import main
 from augury.envs.adapters.gymnasium import spaces
 from augury.envs.adapters.gymnasium.share import episode_seed
 from augury.errors import UserError
-from augury.fleet import train, train_fleet, training
+from augury.fleet import train, train_fleet
 from augury.report.page import origin
-from augury.runs import checkpoints, results
+from augury.runs import results
 from augury.study.record import Finished
 from tests.envs.adapters import troubled
-from tests.fleet.comparing import KilledError, assert_same
+from tests.fleet.comparing import assert_same, train_until_killed
 from tests.marks import slowly
 
 HERE = "tests.envs.adapters.troubled"
@@ -284,19 +284,9 @@ def test_augmentations_are_verified_by_name_where_gymnasium_can_be_asked():
 
 
 def killed_and_resumed(arm, path, monkeypatch):
-    """The result of a run that was killed after its first checkpoint."""
-    saving = checkpoints.save
-
-    def kill(*given):
-        saving(*given)
-        raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training, "seconds_to_save", lambda *_: 0.0)
-        patch.setattr(checkpoints, "save", kill)
-        for _ in range(2):
-            with pytest.raises(KilledError):
-                train_fleet([arm], checkpoint=path)
+    """The result of a run that was killed twice, each time with its first checkpoint."""
+    for _ in range(2):
+        train_until_killed([arm], path, monkeypatch)
     [result] = train_fleet([arm], checkpoint=path)
     return result
 

@@ -87,7 +87,7 @@ def fall(environment):
 def test_observation_reward_and_termination_are_the_packages_own(name, falls):
     environment = make(name)
     action = environment.action_high
-    theirs, step = environment._made.reset(jax.random.key(3)), jax.jit(environment._made.step)
+    theirs, step = environment.made.reset(jax.random.key(3)), jax.jit(environment.made.step)
     ended = []
     for _, state, reward, terminated in stepped(environment, 30, action, seed=3):
         theirs = step(theirs, action)

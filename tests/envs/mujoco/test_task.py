@@ -1,10 +1,6 @@
 """A task of a user, from a model file and a few lines: examples/quadruped.py."""
 
-import os
 import shlex
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 
 import gymnasium
@@ -18,8 +14,8 @@ from augury import envs
 from augury.cli import main
 from augury.envs.mujoco import terms
 from augury.errors import UserError
-from augury.runs import checkpoints, results
 from augury.verify import verify
+from tests.killing import assert_resumes_after_a_kill
 from tests.marks import slowly
 from tests.quadruped import EXAMPLES, quadruped
 
@@ -194,20 +190,7 @@ def test_mistakes_are_named():
 
 @pytest.mark.slow
 def test_a_fleet_trains_it_is_killed_and_resumes_to_the_same_bits(quadruped, tmp_path):
-    command = [sys.executable, "-m", "augury", "train", "quadruped:walk", *SMALL]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run([*command, "--out", str(whole)], check=True, env=environment, capture_output=True)
-    run = subprocess.Popen([*command, "--out", str(killed)], env=environment, stdout=subprocess.DEVNULL)
-    while not (killed / checkpoints.NAME).exists():
-        assert run.poll() is None, "it ended before it could be killed"
-    run.send_signal(signal.SIGKILL)
-    run.wait()
-    assert not (killed / results.EVALUATIONS).exists()
-    subprocess.run([*command, "--out", str(killed), "--resume"], check=True, env=environment)
-    ended, resumed = (results.read(folder).evaluations for folder in (whole, killed))
-    for name, values in ended.items():
-        np.testing.assert_array_equal(resumed[name], values)
+    assert_resumes_after_a_kill(["quadruped:walk", *SMALL], tmp_path)
 
 
 @pytest.mark.slow
