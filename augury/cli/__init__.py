@@ -29,7 +29,7 @@ COMMANDS = {
     "evaluate": "training.Evaluate",
     "study": "studies.Studies",
     "verify": "proof.Verify",
-    "symmetry": "proof.Symmetry",
+    "symmetry": "symmetry.Symmetry",
     "show": "proof.Show",
     "report": "reporting.Report",
     "list": "listing.List",
@@ -41,7 +41,7 @@ STUDY_COMMANDS = {
     "list": "studies.ListStudies",
     "export": "studies.Export",
 }
-_COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof"))
+_COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof", "symmetry"))
 """Modules of commands that run programs in this process."""
 
 

@@ -1,28 +1,20 @@
-"""`augury verify`, `augury symmetry` and `augury show`."""
+"""`augury verify` and `augury show`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-import mujoco
 import tyro
 from rich.console import Console
 
-from augury import envs, show
+from augury import show
 from augury.cli.output import console
-from augury.envs.adapters import is_adapted
-from augury.envs.mujoco import robots
-from augury.errors import UserError, unknown_name
-from augury.references import is_reference
 from augury.report import tables
 from augury.runs.files import slug
-from augury.symmetry.model_audit import read_model
-from augury.verify import audit, verify
-from augury.verify.subjects import environment_of
+from augury.verify import verify
 
 
 @dataclass(frozen=True)
@@ -60,72 +52,6 @@ class Verify:
             console.print(tables.verification(report))
         if not report.valid:
             raise SystemExit(1)
-
-
-@dataclass(frozen=True)
-class Symmetry:
-    """Derive a robot's mirror map from its model and list what is not symmetric; exit code 1 if anything is.
-
-    For Gymnasium's robots it audits two models: Gymnasium's own, and the corrected one, which decides the
-    exit code.
-
-    Example: augury symmetry humanoid
-    """
-
-    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL.xml|ENV")]
-    """A MuJoCo model file, or an environment: a name, or your own as module:name."""
-    normal: Literal["x", "y"] | None = None
-    """Normal of the mirror plane: y exchanges left and right, x front and back. By default y (ant: x)."""
-    pair: tuple[str, ...] = ()
-    """Bodies or actuators that are mirror images, where that is not clear: left_hip=right_hip."""
-    json: bool = False
-    """Print JSON instead of tables."""
-
-    def run(self) -> None:
-        with Console(stderr=True).status("asking the simulator"):
-            audits = [audit(pairs=self._pairs(), **each) for each in self._models()]
-        if self.json:
-            print(json.dumps([each.as_json() for each in audits], indent=2))
-        else:
-            console.print(tables.mirror_map(audits[-1]))
-            for each in audits:
-                console.print(tables.audited(each))
-        if not audits[-1].symmetric:
-            raise SystemExit(1)
-
-    def _models(self) -> list[dict[str, Any]]:
-        """The models to audit; the last one decides the exit code."""
-        if self.model.endswith((".xml", ".mjcf", ".urdf")):
-            model = read_model(Path(self.model))
-            return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
-        if self.model in envs.ENVIRONMENTS or is_reference(self.model) or is_adapted(self.model):
-            task = environment_of(self.model)
-            model, table = getattr(task, "model", None), getattr(task, "table", None)
-            if not isinstance(model, mujoco.MjModel):
-                raise UserError(f"{self.model} has no MuJoCo model: name a robot, or a file ending in .xml")
-            table = table if isinstance(table, Sequence) else None  # of a dict observation it is a dict
-            robot, corrections = getattr(task, "robot", None), getattr(task, "corrections", None)
-            if robot is None or corrections is None:
-                normal = self.normal or getattr(task, "mirror_normal", "y")
-                return [{"model": model, "name": self.model, "normal": normal, "table": table}]
-        else:  # a robot without a task
-            robot, table = self.model.replace("-", "_"), None
-            if robot not in robots.CORRECTIONS:
-                raise unknown_name("robot", self.model, {*robots.CORRECTIONS, *envs.ENVIRONMENTS})
-            corrections = robots.corrections_of(robot, "corrected")
-        names: dict[tuple[str, ...], str] = {(): f"{robot} as Gymnasium has it"}
-        names |= {corrections: f"{self.model} as corrected ({', '.join(corrections)})"} if corrections else {}
-        normal = self.normal or robots.MIRROR_NORMAL[robot]
-        return [
-            {"model": robots.load(robot, which).compile(), "name": name, "normal": normal, "table": table}
-            for which, name in names.items()
-        ]
-
-    def _pairs(self) -> dict[str, str]:
-        for text in self.pair:
-            if text.count("=") != 1:
-                raise UserError(f"--pair must read one=other, not '{text}'")
-        return dict(text.split("=") for text in self.pair)
 
 
 @dataclass(frozen=True)
