@@ -3,8 +3,8 @@
     python benchmarks/scores.py HalfCheetah-v5 --steps 300000 --agents 5 --out scores
 
 SB3's agents train at the same time, each in a process of its own with one thread, and the fleet after them.
-`--learner` asks for one of the two only. Every learner writes its returns into OUT as it goes, so a run that is
-stopped leaves what it had; `--learner none` prints the table of what lies there.
+`--learner` asks for one of the two only. Returns go into OUT at every evaluation, so a run that is stopped
+leaves what it had; `--learner none` prints the table of what lies there.
 """
 
 from __future__ import annotations
