@@ -3,36 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from typing import Any
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import Array
 
 _DISABLE = mujoco.mjtDisableBit
+Relation = npt.NDArray[np.bool_]
 
 
 def frictional_contacts(model: mujoco.MjModel) -> Iterator[tuple[int, int]]:
     """Pairs of geoms that can touch with friction."""
-    if model.opt.disableflags & int(_DISABLE.mjDSBL_CONTACT):
+    if _disabled(model, _DISABLE.mjDSBL_CONTACT):
         return
     for pair in range(model.npair):
         if model.pair_dim[pair] > 1:
             yield int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
-    excluded = {(signature >> 16, signature & 0xFFFF) for signature in model.exclude_signature.tolist()}
-    can_touch = np.flatnonzero(model.geom_contype | model.geom_conaffinity).tolist()
-    for first, second in combinations(can_touch, 2):
-        bodies = int(model.geom_bodyid[first]), int(model.geom_bodyid[second])
-        kept_apart = bodies in excluded or bodies[::-1] in excluded
-        if not kept_apart and _dimensions(model, first, second) > 1 and _meet(model, first, second):
-            yield first, second
+    rubbing = np.nonzero(np.triu(touching(model) & (_dimensions(model) > 1)))
+    yield from zip(*(geoms.tolist() for geoms in rubbing), strict=True)
+
+
+def touching(model: mujoco.MjModel, *, excluded: bool = True) -> Relation:
+    """Whether MuJoCo looks for a contact of each geom with each other one; explicit pairs are not in it.
+
+    It does not look within a rigid group, nor between parent and child, nor, unless `excluded` is False,
+    between bodies that the model excludes.
+    """
+    types, affinities = model.geom_contype, model.geom_conaffinity
+    meet = (types[:, None] & affinities) != 0
+    groups = model.body_weldid[model.geom_bodyid]
+    parents = model.body_weldid[model.body_parentid[groups]]
+    family = groups[:, None] == parents
+    if _disabled(model, _DISABLE.mjDSBL_FILTERPARENT):
+        family[:] = False
+    family &= (groups[:, None] > 0) & (groups > 0)  # the world is no parent here
+    meet = (meet | meet.T) & (groups[:, None] != groups) & ~(family | family.T)
+    if _disabled(model, _DISABLE.mjDSBL_CONTACT):
+        meet[:] = False
+    if excluded and model.nexclude:
+        bodies = model.geom_bodyid
+        low, high = np.minimum(bodies[:, None], bodies), np.maximum(bodies[:, None], bodies)
+        apart = [tuple(sorted(pair)) for pair in excluded_bodies(model)]
+        meet &= ~np.isin(low * model.nbody + high, [one * model.nbody + other for one, other in apart])
+    return np.asarray(meet)
+
+
+def excluded_bodies(model: mujoco.MjModel) -> list[tuple[int, int]]:
+    """Pairs of bodies between which contacts are excluded."""
+    return [(signature >> 16, signature & 0xFFFF) for signature in model.exclude_signature.tolist()]
 
 
 def geoms_that_matter(model: mujoco.MjModel) -> list[int]:
     """Geoms that can touch something, or that a fluid or a tendon feels."""
-    matter = (model.geom_contype | model.geom_conaffinity).astype(bool) | (model.geom_fluid[:, 0] > 0)
+    matter = touching(model).any(1) | (model.geom_fluid[:, 0] > 0)
     matter[model.pair_geom1] = matter[model.pair_geom2] = True
     around = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)]
     matter[model.wrap_objid[np.isin(model.wrap_type, around)]] = True
@@ -57,25 +84,16 @@ def pyramid_is_mirrored(mirror: Mirror, first: int, second: int) -> bool:
     return False
 
 
-def _dimensions(model: mujoco.MjModel, first: int, second: int) -> int:
-    """The geom of higher priority decides, else the larger number."""
-    priority = model.geom_priority[[first, second]]
-    dimensions = model.geom_condim[[first, second]]
-    return int(dimensions.max() if priority[0] == priority[1] else dimensions[priority.argmax()])
+def _disabled(model: mujoco.MjModel, what: Any) -> bool:
+    return bool(model.opt.disableflags & int(what))
 
 
-def _meet(model: mujoco.MjModel, first: int, second: int) -> bool:
-    """Whether MuJoCo looks for a contact: not within a rigid group, nor between parent and child."""
-    types, affinities = model.geom_contype, model.geom_conaffinity
-    if not (types[first] & affinities[second] or types[second] & affinities[first]):
-        return False
-    groups = model.body_weldid[model.geom_bodyid[[first, second]]]
-    if groups[0] == groups[1]:
-        return False
-    parents = model.body_weldid[model.body_parentid[groups]]
-    family = groups[0] == parents[1] or groups[1] == parents[0]
-    filtered = not model.opt.disableflags & int(_DISABLE.mjDSBL_FILTERPARENT)
-    return not (filtered and family and groups.all())
+def _dimensions(model: mujoco.MjModel) -> npt.NDArray[np.int32]:
+    """Of the contact of each geom with each other one: that of higher priority decides, else the larger."""
+    priority, dimensions = model.geom_priority, model.geom_condim
+    own, other = np.broadcast_to(dimensions[:, None], (model.ngeom,) * 2), dimensions
+    larger = np.maximum(own, other)
+    return np.where(priority[:, None] == priority, larger, np.where(priority[:, None] > priority, own, other))
 
 
 def _tangents(normal: Array) -> Array:

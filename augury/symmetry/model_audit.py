@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class Audit:
             "model": self.name,
             "normal": self.normal,
             "reflection": {
-                "findings": [asdict(finding) for finding in mirror.findings],
+                "findings": [finding.as_json() for finding in mirror.findings],
                 "not_compared": mirror.not_compared,
                 "simulated_error": self.simulated_error,
                 "pairs": mirror.pairs,
@@ -69,7 +69,7 @@ class Audit:
                 "observation": {"names": [own.name for own in self.table], **_plain(self.observation)},
             },
             "rotation": {
-                "findings": [asdict(finding) for finding in self.rotation_findings],
+                "findings": [finding.as_json() for finding in self.rotation_findings],
                 "simulated_error": self.simulated_rotation_error,
             },
         }

@@ -108,7 +108,7 @@ def test_the_humanoids_faults_are_found_and_mended(capsys):
 
 @pytest.mark.parametrize(
     ("robot", "parameter"),
-    [("inverted-pendulum", "geom pos"), ("inverted_double_pendulum", "option gravity")],
+    [("inverted-pendulum", "body ipos"), ("inverted_double_pendulum", "option gravity")],
 )
 def test_the_pendulums_faults_are_found_and_mended(robot, parameter, capsys):
     assert run("symmetry", robot, "--json") == 0

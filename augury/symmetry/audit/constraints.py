@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import mujoco
 import numpy as np
 
 from augury.symmetry.audit.findings import Comparison
+from augury.symmetry.contacts import excluded_bodies, touching
 from augury.symmetry.frames import rotation_of
 from augury.symmetry.maps import Array
+from augury.symmetry.pairing.matching import cheap_pairing
 
 _E = mujoco.mjtEq
 
@@ -37,14 +39,13 @@ def _contact_pairs(comparison: Comparison) -> None:
 
 
 def _exclusions(comparison: Comparison) -> None:
-    image = comparison.pairing.image
-    bodies = [(s >> 16, s & 0xFFFF) for s in comparison.model.exclude_signature.tolist()]
-    _matched(
-        comparison,
-        "exclude",
-        [frozenset(pair) for pair in bodies],
-        [frozenset(image("body", body) for body in pair) for pair in bodies],
-    )
+    """An exclusion needs an image only where bodies could touch without it."""
+    model, image = comparison.model, comparison.pairing.image
+    can, bodies = touching(model), model.geom_bodyid
+    for exclusion, pair in enumerate(excluded_bodies(model)):
+        one, other = (bodies == image("body", body) for body in pair)
+        if can[np.ix_(one, other)].any():
+            comparison.without_image("exclude", exclusion)
 
 
 def _equalities(comparison: Comparison) -> None:
@@ -52,31 +53,44 @@ def _equalities(comparison: Comparison) -> None:
     mirrored = [_mirrored_objects(comparison, equality) for equality in range(model.neq)]
     kinds = [(int(model.eq_type[i]), int(model.eq_objtype[i])) for i in range(model.neq)]
     objects = [(int(model.eq_obj1id[i]), int(model.eq_obj2id[i])) for i in range(model.neq)]
+    data = [_data(model, equality) for equality in range(model.neq)]
+    images = [_mirrored_data(comparison, equality) for equality in range(model.neq)]
+
+    def image_of(first: int, second: int) -> Array:
+        """The numbers that the second should have as the image of the first."""
+        exchanged = mirrored[first] != objects[second]
+        return _exchanged(int(model.eq_type[first]), images[first]) if exchanged else images[first]
+
     for first, second in _matched(
         comparison,
         "equality",
         [(kind, frozenset(pair)) for kind, pair in zip(kinds, objects, strict=True)],
         [(kind, frozenset(pair)) for kind, pair in zip(kinds, mirrored, strict=True)],
+        lambda first, second: float(np.abs(image_of(first, second) - data[second]).max()),
     ):
         comparison.same_of((first, second), "equality", "eq", "active0", "solref", "solimp")
-        mirrored_data = _mirrored_data(comparison, first)
-        if mirrored[first] != objects[second]:
-            mirrored_data = _exchanged(int(model.eq_type[first]), mirrored_data)
-        data = {index: _data(model, index) for index in (first, second)}
-        comparison.expect("equality data", (first, second), data, mirrored_data, 1.0)
+        values = {index: data[index] for index in (first, second)}
+        comparison.expect("equality data", (first, second), values, image_of(first, second), 1.0)
 
 
 def _matched(
-    comparison: Comparison, kind: str, keys: Sequence[object], mirrored_keys: Sequence[object]
+    comparison: Comparison,
+    kind: str,
+    keys: Sequence[object],
+    mirrored_keys: Sequence[object],
+    apart: Callable[[int, int], float] = lambda first, second: 0.0,
 ) -> list[tuple[int, int]]:
-    """Constraints on the images of what others are on, each pair once; findings for those without image."""
-    pairs = []
-    for first, wanted in enumerate(mirrored_keys):
-        if wanted not in keys:
-            comparison.without_image(kind, first)
-        elif first <= (second := keys.index(wanted)):
-            pairs.append((first, second))
-    return pairs
+    """Constraints on the images of what others are on, each pair once; findings for those without image.
+
+    Where several are on the same, the nearest are paired, one to one.
+    """
+    count = range(len(keys))
+    likely = {(a, b): apart(a, b) for a in count for b in count[a:] if mirrored_keys[a] == keys[b]}
+    images = cheap_pairing(count, likely)
+    for constraint in count:
+        if constraint not in images:
+            comparison.without_image(kind, constraint)
+    return [(first, second) for first, second in sorted(images.items()) if first <= second]
 
 
 def _mirrored_objects(comparison: Comparison, equality: int) -> tuple[int, int]:
@@ -110,11 +124,12 @@ def _mirrored_data(comparison: Comparison, equality: int) -> Array:
         signs = pairing.signs[kind]
         data[:5] *= signs[first] * (signs[second] if second >= 0 else 1.0) ** np.arange(5)
     elif kind == "body":
-        one, other = pairing.turned("body", first), pairing.turned("body", second)
-        if model.eq_type[equality] == _E.mjEQ_CONNECT:
-            data[:6] = np.concatenate([one @ data[:3], other @ data[3:6]])
-        else:
-            data[:6] = np.concatenate([other @ data[:3], one @ data[3:6]])
+        anchors, places = data[:6].reshape(2, 3), comparison.places
+        weld = model.eq_type[equality] == _E.mjEQ_WELD  # its first anchor is that of the second body
+        bodies = (second, first) if weld else (first, second)
+        data[:6] = np.concatenate([places.image_of(*each) for each in zip(bodies, anchors, strict=True)])
+        if weld:
+            one, other = pairing.turned("body", first), pairing.turned("body", second)
             data[6:15] = (one @ data[6:15].reshape(3, 3) @ other.T).ravel()
     return data
 

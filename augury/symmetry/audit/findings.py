@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import mujoco
 import numpy as np
 import numpy.typing as npt
 
+from augury.symmetry.audit.felt import Felt
+from augury.symmetry.audit.places import Places
+from augury.symmetry.audit.units import GROUPS, group_of, unit_of
 from augury.symmetry.pairing.images import Pairing
+
+_SLIDE = mujoco.mjtJoint.mjJNT_SLIDE
 
 TOLERANCE = 1e-9
 """Differences below this, relative to the values, are rounding."""
@@ -19,7 +25,7 @@ LATER = frozenset({"springyield"})
 
 @dataclass(frozen=True)
 class Finding:
-    """One parameter that is not symmetric."""
+    """One parameter that is not symmetric, and by how much."""
 
     parameter: str
     """Kind of element and parameter, as "joint armature"."""
@@ -29,16 +35,54 @@ class Finding:
     first_value: Any
     second_value: Any
     why: str = ""
+    mirrored: Any = None
+    """What the second should have: the mirrored value of the first."""
+    size: float | None = None
+    """The largest difference, in `unit`; None where the finding is no difference of numbers."""
+    unit: str = ""
+    relative: float | None = None
+    """The difference relative to the values, or to the size of the model where they are positions; None for
+    choices and for what is missing, which no tolerance covers."""
+
+    @property
+    def group(self) -> str:
+        """What it is about: one of GROUPS."""
+        return group_of(self.parameter)
+
+    def within(self, tolerance: float) -> bool:
+        """Whether the difference is that small; an infinite tolerance covers everything."""
+        return tolerance == np.inf or (self.relative is not None and self.relative <= tolerance)
 
     def __str__(self) -> str:
         first = f"{self.parameter}: {self.first} has {shown(self.first_value)}"
         second = "" if self.second == self.first else f", {self.second} has {shown(self.second_value)}"
         return f"{first}{second}{self.why and f' ({self.why})'}"
 
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for a program to read."""
+        return asdict(self) | {"group": self.group}
 
-def finding_about(parameter: str, name: str, value: Any, why: str) -> Finding:
+
+def finding_about(
+    parameter: str, name: str, value: Any, why: str, size: float | None = None, relative: float | None = None
+) -> Finding:
     """A finding about one element by itself."""
-    return Finding(parameter, name, name, _plain(value), _plain(value), why)
+    unit = unit_of(parameter)
+    return Finding(parameter, name, name, _plain(value), _plain(value), why, None, size, unit, relative)
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """By group, and the largest first: what cannot be measured, then by relative size."""
+
+    def place(finding: Finding) -> tuple[int, float]:
+        return GROUPS.index(finding.group), -np.inf if finding.relative is None else -finding.relative
+
+    return sorted(findings, key=place)
+
+
+def largest(findings: Iterable[Finding]) -> Finding | None:
+    """The finding of the largest relative size, if there is any."""
+    return max(findings, key=lambda one: np.inf if one.relative is None else one.relative, default=None)
 
 
 class Comparison:
@@ -46,6 +90,8 @@ class Comparison:
 
     def __init__(self, pairing: Pairing):
         self.pairing, self.model = pairing, pairing.model
+        self.felt = Felt(pairing)
+        self.places = Places(pairing, self.felt, TOLERANCE)
         self.findings: list[Finding] = []
 
     def same(self, kind: str, prefix: str, *fields: str) -> None:
@@ -74,13 +120,13 @@ class Comparison:
 
         Differences are measured against the values themselves, or `scale` where that is larger.
         """
-        value, actual = np.asarray(values[pair[0]]), np.asarray(values[pair[1]])
+        value, actual, mirrored = (np.asarray(each) for each in (values[pair[0]], values[pair[1]], mirrored))
         size = max(scale, float(np.abs(mirrored).max(initial=0)), float(np.abs(actual).max(initial=0)))
-        if np.allclose(mirrored, actual, rtol=0, atol=TOLERANCE * size):
+        apart = float(np.abs(mirrored - actual.astype(float)).max(initial=0))
+        if apart <= TOLERANCE * size:
             return True
-        changed = not np.array_equal(value, np.asarray(mirrored))
-        why = f"mirrored, the first would be {shown(_plain(mirrored))}" if changed else ""
-        self.note(parameter, pair, value, actual, why)
+        relative = None if np.issubdtype(actual.dtype, np.integer) or actual.dtype == bool else apart / size
+        self.note(parameter, pair, value, actual, mirrored=mirrored, size=apart, relative=relative)
         return False
 
     def note(
@@ -90,10 +136,30 @@ class Comparison:
         value: npt.ArrayLike,
         actual: npt.ArrayLike,
         why: str = "",
+        *,
+        mirrored: npt.ArrayLike | None = None,
+        size: float | None = None,
+        relative: float | None = None,
     ) -> None:
         """Note a finding about a pair of the kind with which the parameter begins."""
-        first, second = (self.pairing.label(parameter.split()[0], index) for index in pair)
-        self.findings.append(Finding(parameter, first, second, _plain(value), _plain(actual), why))
+        kind = parameter.split()[0]
+        first, second = (self.pairing.label(kind, index) for index in pair)
+        if mirrored is not None and not np.array_equal(np.asarray(value), np.asarray(mirrored)):
+            why = why or f"mirrored, the first would be {shown(_plain(mirrored))}"
+        self.findings.append(
+            Finding(
+                parameter,
+                first,
+                second,
+                _plain(value),
+                _plain(actual),
+                why,
+                None if mirrored is None else _plain(mirrored),
+                size,
+                unit_of(parameter, slides=kind == "joint" and self.model.jnt_type[pair[0]] == _SLIDE),
+                relative,
+            )
+        )
 
     def without_image(self, kind: str, index: int) -> None:
         """Note an element that has no image."""

@@ -35,11 +35,12 @@ def audit_joints(comparison: Comparison) -> None:
             )
         if kind == _TYPE.mjJNT_FREE:
             continue
+        scale = pairing.mirror.size if kind == _TYPE.mjJNT_SLIDE else 1.0  # metres, or radians
         _axis_and_anchor(comparison, pair)
         if model.jnt_stiffness[first]:
             springs = _by_joint(model.qpos_spring, pair, model.jnt_qposadr, _POSITIONS[kind])
             image = _by_joint(spring_images, pair, model.jnt_qposadr, _POSITIONS[kind])[second]
-            comparison.expect("joint springref", pair, springs, image)
+            comparison.expect("joint springref", pair, springs, image, scale)
         sign, zeros = pairing.signs["joint"][first], model.qpos0[model.jnt_qposadr[[first, second]]]
         if model.jnt_actfrclimited[[first, second]].all():
             mirrored = mirrored_range(model.jnt_actfrcrange[first], sign)
@@ -48,7 +49,7 @@ def audit_joints(comparison: Comparison) -> None:
             # The range of a ball joint is that of its angle, which has no sign and no zero.
             offset = 0.0 if kind == _TYPE.mjJNT_BALL else zeros[1] - sign * zeros[0]
             mirrored = mirrored_range(model.jnt_range[first], sign) + offset
-            comparison.expect("joint range", pair, model.jnt_range, mirrored)
+            comparison.expect("joint range", pair, model.jnt_range, mirrored, scale)
 
 
 def mirrored_range(limits: Array, sign: float) -> Array:
@@ -65,7 +66,7 @@ def _axis_and_anchor(comparison: Comparison, pair: tuple[int, int]) -> None:
         mirrored = pairing.signs["joint"][first] * mirrored_axis(pairing, first)
         comparison.expect("joint axis", pair, model.jnt_axis, mirrored, 1.0)
     if kind != _TYPE.mjJNT_SLIDE:
-        mirrored = pairing.turned("body", model.jnt_bodyid[first]) @ model.jnt_pos[first]
+        mirrored = comparison.places.image_of(model.jnt_bodyid[first], model.jnt_pos[first])
         if kind == _TYPE.mjJNT_HINGE:
             mirrored -= ((mirrored - model.jnt_pos[second]) @ axis) * axis
         comparison.expect("joint pos", pair, model.jnt_pos, mirrored, pairing.mirror.size)

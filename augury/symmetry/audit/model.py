@@ -10,7 +10,7 @@ import numpy as np
 from augury.symmetry.audit.actuation import audit_actuators, audit_tendons, has_unknown_motors
 from augury.symmetry.audit.body_parameters import audit_bodies, audit_geoms, audit_sites
 from augury.symmetry.audit.constraints import audit_constraints
-from augury.symmetry.audit.findings import TOLERANCE, Comparison, Finding, finding_about
+from augury.symmetry.audit.findings import TOLERANCE, Comparison, Finding, finding_about, ranked
 from augury.symmetry.audit.joint_parameters import audit_joints
 from augury.symmetry.audit.shapes import known_shape
 from augury.symmetry.contacts import frictional_contacts, geoms_that_matter, pyramid_is_mirrored
@@ -18,7 +18,7 @@ from augury.symmetry.pairing.images import Pairing
 
 
 def findings_in(pairing: Pairing) -> list[Finding]:
-    """Everything found that is not symmetric."""
+    """Everything found that is not symmetric, by group, the largest first."""
     comparison = Comparison(pairing)
     comparison.findings += _fields(pairing)
     comparison.findings += solver_findings(pairing.model)
@@ -33,7 +33,7 @@ def findings_in(pairing: Pairing) -> list[Finding]:
         audit_constraints,
     ):
         part(comparison)
-    return comparison.findings
+    return ranked(comparison.findings)
 
 
 def not_compared(pairing: Pairing) -> list[str]:
@@ -71,9 +71,11 @@ def _fields(pairing: Pairing) -> Iterator[Finding]:
     if int(mujoco.mjtSensor.mjSENS_MAGNETOMETER) in model.sensor_type:
         fields["magnetic"] = (model.opt.magnetic, [1, -1])
     for name, (vector, signs) in fields.items():
-        limit = TOLERANCE * np.abs(vector).max()
-        if not any(np.allclose(matrix @ vector, sign * vector, rtol=0, atol=limit) for sign in signs):
-            yield finding_about(f"option {name}", "option", vector, "it is not its own mirror image")
+        length = float(np.abs(vector).max())
+        apart = min(float(np.abs(matrix @ vector - sign * vector).max()) for sign in signs)
+        if apart > TOLERANCE * length:
+            why = "it is not its own mirror image"
+            yield finding_about(f"option {name}", "option", vector, why, apart, apart / length)
 
 
 def _cone(pairing: Pairing) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from augury.symmetry.audit.findings import TOLERANCE, Comparison
+from augury.symmetry.audit.hulls import compare_hulls, largest_gap
 from augury.symmetry.frames import rotation_of
 from augury.symmetry.maps import Array
 
@@ -17,8 +18,6 @@ _KNOWN = (
     _G.mjGEOM_BOX, _G.mjGEOM_MESH,
 )  # fmt: skip
 _WITH_THREE_AXES = (_G.mjGEOM_BOX, _G.mjGEOM_ELLIPSOID)
-_STORED_COARSELY = 1e-6
-"""MuJoCo keeps the corners of meshes in single precision."""
 
 
 def known_shape(kind: int) -> bool:
@@ -36,28 +35,32 @@ def compare_shapes(comparison: Comparison, kind: str, pair: tuple[int, int]) -> 
     shape = int(types[first])
     if not comparison.expect(f"{kind} type", pair, types, shape) or not known_shape(shape):
         return
-    matrix, extent = pairing.turned("body", bodies[first]), pairing.mirror.size
+    if shape == _G.mjGEOM_MESH:
+        compare_hulls(comparison, pair)
+        return
+    body = bodies[first]
+    matrix, extent = pairing.turned("body", body), pairing.mirror.size
     axes, other_axes = matrix @ rotation_of(quaternions[first]), rotation_of(quaternions[second])
+    place = comparison.places.image_of(body, positions[first])
     if shape == _G.mjGEOM_PLANE:
         # A plane has no edge: what counts is where it faces, and how far it is along that direction.
         normals = {second: other_axes[:, 2], first: matrix.T @ axes[:, 2]}
         heights = {index: normal @ positions[index] for index, normal in normals.items()}
         comparison.expect(f"{kind} axes", pair, normals, axes[:, 2], 1.0)
-        comparison.expect(f"{kind} pos", pair, heights, heights[first], extent)
+        comparison.expect(f"{kind} pos", pair, heights, axes[:, 2] @ place, extent)
         return
-    comparison.expect(f"{kind} pos", pair, positions, matrix @ positions[first], extent)
-    tolerance = TOLERANCE
-    if shape == _G.mjGEOM_MESH:
-        points, other_points = (_vertices(model, model.geom_dataid[geom]) for geom in pair)
-        tolerance = _STORED_COARSELY
-    else:
-        points, other_points = _marks(shape, sizes[first]), _marks(shape, sizes[second])
-        if shape in _WITH_THREE_AXES:  # whose order is arbitrary
-            sizes = np.sort(sizes)
-        if not comparison.expect(f"{kind} size", pair, sizes, sizes[first]) and shape in _WITH_THREE_AXES:
-            return
-    if not _same_points(points @ axes.T, other_points @ other_axes.T, tolerance):
-        comparison.note(f"{kind} axes", pair, quaternions[first], quaternions[second])
+    comparison.expect(f"{kind} pos", pair, positions, place, extent)
+    points, other_points = _marks(shape, sizes[first]), _marks(shape, sizes[second])
+    if shape in _WITH_THREE_AXES:  # whose order is arbitrary
+        sizes = np.sort(sizes)
+    if not comparison.expect(f"{kind} size", pair, sizes, sizes[first]) and shape in _WITH_THREE_AXES:
+        return
+    apart = largest_gap(points @ axes.T, other_points @ other_axes.T)
+    relative = apart / (float(np.abs(points).max(initial=0)) or 1.0)
+    if relative > TOLERANCE:
+        comparison.note(
+            f"{kind} axes", pair, quaternions[first], quaternions[second], size=relative, relative=relative
+        )
 
 
 def _marks(shape: int, size: Array) -> Array:
@@ -71,23 +74,3 @@ def _marks(shape: int, size: Array) -> Array:
     else:
         poles = np.array([[0.0, 0.0, 0.0 if shape == _G.mjGEOM_SPHERE else 1.0]])
     return np.concatenate([poles, -poles])
-
-
-def _vertices(model: mujoco.MjModel, mesh: int) -> Array:
-    start = model.mesh_vertadr[mesh]
-    return np.asarray(model.mesh_vert[start : start + model.mesh_vertnum[mesh]], float)
-
-
-def _same_points(points: Array, others: Array, tolerance: float) -> bool:
-    """Whether two sets of points are the same, in any order."""
-    if len(points) != len(others):
-        return False
-    if not len(points):
-        return True
-    from scipy.spatial import cKDTree  # slow to import, and most never get here
-
-    limit = tolerance * float(np.abs(points).max())
-    return all(
-        float(cKDTree(one).query(other)[0].max()) <= limit
-        for one, other in ((points, others), (others, points))
-    )
