@@ -64,6 +64,8 @@ def compared(name: str, worlds: int, steps: int) -> Any:
 
 
 def _row(distances: Any) -> str:
+    if not len(distances):
+        return "-"
     return " / ".join(f"{1e3 * value:.4f}" for value in np.quantile(distances, SHARES))
 
 
