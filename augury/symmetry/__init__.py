@@ -3,6 +3,7 @@
 from augury.symmetry.audit.findings import Finding, shown
 from augury.symmetry.heading import Heading, heading
 from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
+from augury.symmetry.observed.mirror import TermsMirror, terms
 from augury.symmetry.reflection import Reflection, observation_map, reflection
 from augury.symmetry.rotation import audit_rotation, rotation
 from augury.symmetry.simulate import SIMULATED_TOLERANCE, simulated_error
@@ -15,6 +16,7 @@ __all__ = [
     "Reflection",
     "Symmetry",
     "SymmetryError",
+    "TermsMirror",
     "audit_rotation",
     "heading",
     "observation_map",
@@ -22,4 +24,5 @@ __all__ = [
     "rotation",
     "shown",
     "simulated_error",
+    "terms",
 ]

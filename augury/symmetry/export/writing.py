@@ -1,0 +1,161 @@
+"""Write a map as a file of its own, and beside it the tests that ask the simulator about it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pprint
+from pathlib import Path
+from typing import NamedTuple
+
+import augury
+from augury.errors import UserError
+from augury.symmetry.export import code, simulator
+from augury.symmetry.export.asking import layout, plane_of, tolerances
+from augury.symmetry.export.checks import POLICY, TESTS, applied, imports
+from augury.symmetry.export.code import TORCH, Form
+from augury.symmetry.export.tables import numbers, offsets_of, rows_of, table
+from augury.symmetry.observed.mirror import ACTION, TermsMirror, Vector
+from augury.symmetry.pairing.names import label
+
+ROUNDING = {"jax": 1e-5}
+"""Of the numbers in which an exported map computes; JAX has 32 bits unless it is told otherwise."""
+
+
+class Source(NamedTuple):
+    """What a map is derived from."""
+
+    model: Path
+    """The model's file, which the tests load."""
+    terms: str
+    """Where the list of terms stands."""
+    remarks: tuple[str, ...] = ()
+    """What else its reader should know: findings, the verdict."""
+
+
+def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[Path, Path]:
+    """Write the map and its tests; a map that the simulator contradicts is refused."""
+    suffix = ".json" if form == "json" else ".py"
+    if out.suffix != suffix or not out.stem.isidentifier():
+        raise UserError(f"--out {out}: a map for {form} is a file like mirror{suffix}")
+    tests = out.with_name(f"test_{out.stem}.py")
+    allowed = tolerances(mirror)
+    text = _as_json(mirror, source) if form == "json" else _as_code(mirror, form, out, source)
+    rounding = ROUNDING.get(form, 1e-9)
+    constants = {
+        "TOLERANCE": max(allowed.terms, rounding),
+        "EFFECT_TOLERANCE": max(allowed.effects, 10 * rounding),
+        "ROUNDING": rounding,
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    tests.write_text(_tests(mirror, form, out, source, constants), encoding="utf-8")
+    return out, tests
+
+
+def _as_code(mirror: TermsMirror, form: Form, out: Path, source: Source) -> str:
+    maps = [f'    "{name}": [\n{_indented(table(vector))}\n    ],' for name, vector in mirror.vectors.items()]
+    offsets = {name: offsets_of(vector.map) for name, vector in mirror.vectors.items()}
+    return "\n".join(
+        [
+            f'"""{_told(mirror, source)}\n\nTest it: pytest test_{out.name}\n"""\n',
+            code.IMPORTS[form],
+            "# For each number of the mirror image: the numbers that it is a sum of, with their factors.",
+            "MAPS = {",
+            *maps,
+            "}",
+            "# What is added to a number of the mirror image, where that is not zero.",
+            f"OFFSETS = {pprint.pformat(offsets, width=100, sort_dicts=False)}\n",
+            code.functions(form, mirror.groups[0]),
+        ]
+    )
+
+
+def _as_json(mirror: TermsMirror, source: Source) -> str:
+    maps = {name: _plain(vector) for name, vector in mirror.vectors.items()}
+    return json.dumps({"about": _told(mirror, source), "maps": maps}, indent=1)
+
+
+def _plain(vector: Vector) -> list[dict[str, object]]:
+    return [
+        {"name": number.name, "term": number.term, "sources": row, "offset": number.offset}
+        for number, row in zip(vector.numbers, rows_of(vector.map), strict=True)
+    ]
+
+
+def _told(mirror: TermsMirror, source: Source) -> str:
+    """What was derived from what."""
+    own = mirror.robot
+    counts = ", ".join(f"{name} {len(vector)}" for name, vector in mirror.vectors.items())
+    normal = " ".join(f"{part:g}" for part in own.mirror.normal)
+    lines = [
+        f"The mirror of {source.model.name}, for observations as {source.terms} lists them.",
+        "",
+        f"Made by Augury {augury.__version__}. Nobody wrote an index or a sign: bodies, joints and actuators were",
+        f"paired by where they are, before a plane with the normal {normal}. Signs follow from the",
+        "axes of joints; vectors along the base's axes are reflected, angular velocities as pseudovectors.",
+        f"Numbers: {counts}.",
+        *source.remarks,
+    ]
+    return "\n".join(lines)
+
+
+def _tests(
+    mirror: TermsMirror, form: Form, out: Path, source: Source, constants: dict[str, float]
+) -> str:
+    own = mirror.robot
+    matrix, offset = plane_of(mirror)
+    model = Path(os.path.relpath(source.model.resolve(), out.parent.resolve())).as_posix()
+    terms = {name: layout(mirror, vector) for name, vector in mirror.vectors.items()}
+    bodies = "\n".join(
+        f"    {image},  # {body} {label(own.model, 'body', body)} -> {label(own.model, 'body', image)}"
+        for body, image in enumerate(own.body_images)
+    )
+    head = f'''"""Does the simulator agree with {out.name}?
+
+Every term is measured in {source.model.name}, at random states and at their mirror images: joints by their
+names, velocities in the base's own frame, heights of feet. None of that uses the map, so that a sign or an
+index that is wrong in it is found and named. SYMMETRY_MODEL names another model file.
+
+Written by Augury {augury.__version__} with the map.
+"""
+'''
+    return "\n".join(
+        [
+            head,
+            imports(form),
+            f'MAP = Path(__file__).with_name("{out.name}")',
+            f'MODEL = Path(__file__).parent / os.environ.get("SYMMETRY_MODEL", "{model}")',
+            *(f"{name} = {value:.3g}" for name, value in constants.items()),
+            f'ACTION = "{mirror.vectors[ACTION].terms[0].label}"',
+            "# How blocks of your own are measured: functions of model and data, by the name of the term.",
+            "CUSTOM = {}",
+            "# What is observed, in this order.",
+            f"TERMS = {pprint.pformat(terms, width=110, compact=True, sort_dicts=False)}",
+            "# The plane: a point p is reflected to the matrix times p, plus the offset.",
+            f"PLANE = ({matrix.tolist()}, {offset.tolist()})",
+            "# The mirror image of every body.",
+            f"BODIES = [\n{bodies}\n]",
+            "# How the simulator's own state is mirrored; the first test asks the simulator about it.",
+            f"QPOS = {pprint.pformat(rows_of(own.mirror.qpos), width=110, compact=True)}",
+            f"QPOS_OFFSETS = {offsets_of(own.mirror.qpos)}",
+            f"QVEL = {pprint.pformat(rows_of(own.mirror.qvel), width=110, compact=True)}",
+            "# The default pose, from which offsets of joints count.",
+            f"DEFAULT = [\n{numbers(own.anatomy.qpos.tolist())}\n]",
+            applied(form),
+            _embedded(),
+            TESTS,
+            *([POLICY.lstrip("\n")] if form in TORCH else []),
+        ]
+    )
+
+
+def _embedded() -> str:
+    """What asks the simulator, without its docstring and its imports."""
+    source = inspect.getsource(simulator)
+    return source[source.index("Array = Any") :].rstrip() + "\n"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
