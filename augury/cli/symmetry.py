@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,16 @@ from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
 from augury.references import is_reference
 from augury.report import tables
+from augury.symmetry import Reflection
+from augury.symmetry.export.code import Form
+from augury.symmetry.export.writing import Source, checked_out, export
 from augury.symmetry.model_audit import read_model
+from augury.symmetry.observed.listing import read, whole_state
+from augury.symmetry.observed.mirror import mirror_of
 from augury.verify import audit
 from augury.verify.subjects import environment_of
+
+MODEL_FILES = (".xml", ".mjcf", ".urdf")
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,18 @@ class Symmetry:
     """Bodies or actuators that are mirror images, where that is not clear: left_hip=right_hip."""
     json: bool = False
     """Print JSON instead of tables."""
+    export: Form | None = None
+    """Write the map as a file for numpy, torch, jax, rsl_rl or json, and tests of it beside."""
+    terms: Path | None = None
+    """A TOML file that lists what is observed where the robot is trained; by default its whole state."""
+    out: Path | None = None
+    """The file that --export writes; by default mirror.py, or mirror.json."""
 
     def run(self) -> None:
+        self._check_export()
+        models = self._models()
         with Console(stderr=True).status("asking the simulator"):
-            audits = [audit(pairs=self._pairs(), **each) for each in self._models()]
+            audits = [audit(pairs=self._pairs(), **each) for each in models]
         if self.json:
             print(json.dumps([each.as_json() for each in audits], indent=2))
         else:
@@ -54,10 +70,29 @@ class Symmetry:
                 console.print(tables.audited(each))
         if not audits[-1].symmetric:
             raise SystemExit(1)
+        if self.export is not None:
+            for path in self._exported(self.export, models[-1]["model"], audits[-1].reflection):
+                print(f"wrote {path}", file=sys.stderr if self.json else sys.stdout)
+
+    def _check_export(self) -> None:
+        if self.export is None and (self.terms or self.out):
+            raise UserError("--terms and --out belong to --export: say numpy, torch, jax, rsl_rl or json")
+        if self.export is None:
+            return
+        checked_out(self.export, self.out)
+        if not self.model.endswith(MODEL_FILES):
+            raise UserError(f"--export needs a model's file, which its tests load: {self.model} is none")
+        if self.export == "rsl_rl" and self.terms is None:
+            raise UserError("--export rsl_rl needs --terms FILE.toml: the terms of each observation group")
+
+    def _exported(self, form: Form, model: mujoco.MjModel, mirror: Reflection) -> tuple[Path, Path]:
+        listed = whole_state() if self.terms is None else read(self.terms)
+        source = Source(Path(self.model), None if self.terms is None else self.terms.name)
+        return export(mirror_of(model, listed, mirror), form, checked_out(form, self.out), source)
 
     def _models(self) -> list[dict[str, Any]]:
         """The models to audit; the last one decides the exit code."""
-        if self.model.endswith((".xml", ".mjcf", ".urdf")):
+        if self.model.endswith(MODEL_FILES):
             model = read_model(Path(self.model))
             return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
         if self.model in envs.ENVIRONMENTS or is_reference(self.model) or is_adapted(self.model):

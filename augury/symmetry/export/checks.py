@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from augury.symmetry.export.code import TORCH, Form
 
-_STANDARD = '''from collections.abc import Callable, Mapping, Sequence
+_STANDARD = """from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-'''
+"""
 
 
 def imports(form: Form) -> str:
@@ -20,21 +20,21 @@ def imports(form: Form) -> str:
     return "\n".join([*first, _STANDARD, *libraries]) + "\n"
 
 
-_LOAD = '''_SPEC = importlib.util.spec_from_file_location(MAP.stem, MAP)
+_LOAD = """_SPEC = importlib.util.spec_from_file_location(MAP.stem, MAP)
 MIRROR = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(MIRROR)
-'''
-_OF_MODULE = '''
+"""
+_OF_MODULE = """
 def mirrored(values, which):
     return np.asarray({given} if which == "action" else {observed})
-'''
-_OF_JSON = '''
+"""
+_OF_JSON = """
 def mirrored(values, which):
     given = MIRROR["maps"][which]
     rows = [{int(source): factor for source, factor in row["sources"].items()} for row in given]
     offsets = {place: row["offset"] for place, row in enumerate(given)}
     return np.array([mapped(rows, each, offsets) for each in values])
-'''
+"""
 
 
 def applied(form: Form) -> str:
@@ -69,7 +69,7 @@ def test_mirrored_twice_is_the_same(group):
 def test_states_are_mirrored_as_the_plane_says(simulator):
     for seed in SEEDS:
         error, body = simulator.state_error(seed)
-        assert error <= TOLERANCE, f"{body} is off by {error:.3g}: is this the model that the map was made for?"
+        assert error <= TOLERANCE, f"{body} is off by {error:.3g}: was the map made for this model?"
 
 
 @pytest.mark.parametrize(("group", "name"), CASES)
@@ -88,14 +88,19 @@ def test_simulator_agrees(simulator, group, name):
             )
 
 
+def turned(action):
+    """The mirror image of a change of the action."""
+    return np.subtract(*mirrored(np.stack([action, 0 * action]), "action"))
+
+
 @pytest.mark.parametrize("number", range(TERMS["action"]["terms"][ACTION]["size"]))
 def test_action_does_the_mirrored_thing(simulator, number):
     term = TERMS["action"]["terms"][ACTION]
     action = np.zeros(term["size"])
     action[number] = 0.1
-    image = mirrored(action[None], "action")[0] - mirrored(0 * action[None], "action")[0]
+    image = turned(action)
     error = simulator.effect_error(0, term, action, image)
-    assert error <= EFFECT_TOLERANCE, f"action {number} ({ACTION}) does something else in the mirror: {error:.3g}"
+    assert error <= EFFECT_TOLERANCE, f"action {number} does another thing in the mirror: off by {error:.3g}"
 
 
 def test_symmetric_policy_does_the_mirrored_thing(simulator):
@@ -111,10 +116,10 @@ def test_symmetric_policy_does_the_mirrored_thing(simulator):
             def policy(observation):
                 image = mirrored(observation[None], group)[0]
                 own, other = (np.tanh(weights @ each) for each in (observation, image))
-                return 0.05 * (own + mirrored(other[None], "action")[0] - mirrored(0 * other[None], "action")[0])
+                return 0.05 * (own + turned(other))
 
             error = simulator.effect_error(seed, term, policy(here), policy(there))
-            assert error <= EFFECT_TOLERANCE, f"{group}: what the policy does is off by {error:.3g} in the mirror"
+            assert error <= EFFECT_TOLERANCE, f"{group}: what it does is off by {error:.3g} in the mirror"
 '''
 
 POLICY = '''
@@ -131,5 +136,5 @@ def test_your_policy_is_symmetric(simulator):
             one, other = (policy(torch.tensor(each[None], dtype=torch.float32)) for each in (here, there))
         differences.append(float((MIRROR.mirror_action(one) - other).abs().max()))
     middle, most = np.quantile(differences, [0.5, 0.99])
-    assert most <= limit, f"the policy's actions are off by {middle:.3g} (median), {most:.3g} (99%) in the mirror"
+    assert most <= limit, f"its actions are off by {middle:.3g} (median), {most:.3g} (99%) in the mirror"
 '''

@@ -9,7 +9,7 @@ TORCH = ("torch", "rsl_rl")
 """Those that need torch."""
 
 _FRONT = '''
-def mirror_observation(values, group={group!r}):
+def mirror_observation(values, group="{group}"):
     """The mirror image of observations of a group, one or many in rows."""
     return _mirrored(values, group)
 
@@ -25,13 +25,13 @@ def _mirrored(values, which):
         raise ValueError(f"'{{which}}' has {{values.shape[-1]}} numbers, but its map has {{size}}: see MAPS")
 '''
 
-_ROWS = '''
+_ROWS = """
     rows = MAPS[which]
     most = max(len(row) for row in rows)
     sources = [[*row, *[0] * (most - len(row))] for row in rows]
     factors = [[*row.values(), *[0.0] * (most - len(row))] for row in rows]
     offset = [OFFSETS[which].get(place, 0.0) for place in range(len(rows))]
-'''
+"""
 
 _NUMPY = '''    sources, factors, offset = _map(which, str(values.dtype))
     return (values[..., sources] * factors).sum(-1) + offset

@@ -75,7 +75,9 @@ class Simulator:
 
         clock = generator.uniform(0, 2 * np.pi)
         # The left foot of the mirror image does what the right one did, half a period away.
-        return Scene(self.model, data, ground, clock), Scene(self.model, image, mirrored_ground, clock + np.pi)
+        return Scene(self.model, data, ground, clock), Scene(
+            self.model, image, mirrored_ground, clock + np.pi
+        )
 
     def state_error(self, seed: int) -> tuple[float, str]:
         """How far the mirror image of a state is from the plane's, and the body of which that holds most."""
@@ -131,7 +133,9 @@ class Simulator:
         for outer in range(vector["history"]):
             for name, term in vector["terms"].items():
                 for inner in range(term["history"]):
-                    for side, scene in zip((here, there), self.scenes(seed + 1000 * outer + 100 * inner), strict=True):
+                    for side, scene in zip(
+                        (here, there), self.scenes(seed + 1000 * outer + 100 * inner), strict=True
+                    ):
                         side.append(self._measured(scene, name, term, custom))
                     size = len(here[-1])
                     where.setdefault(name, []).extend(range(place, place + size))
@@ -139,7 +143,11 @@ class Simulator:
         return np.concatenate(here), np.concatenate(there), where
 
     def _measured(
-        self, scene: Scene, name: str, term: Mapping[str, Any], custom: Mapping[str, Callable[[Any, Any], Array]]
+        self,
+        scene: Scene,
+        name: str,
+        term: Mapping[str, Any],
+        custom: Mapping[str, Callable[[Any, Any], Array]],
     ) -> Array:
         if term["kind"] != "custom":
             return np.asarray(_MEASURES[term["kind"]](self, scene, term), float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,9 +14,7 @@ Rows = list[dict[int, float]]
 
 def rows_of(given: AffineMap) -> Rows:
     """For each number of the image the factors of the original's numbers."""
-    return [
-        {int(source): float(row[source]) for source in np.flatnonzero(row)} for row in given.matrix
-    ]
+    return [{int(source): float(row[source]) for source in np.flatnonzero(row)} for row in given.matrix]
 
 
 def offsets_of(given: AffineMap) -> dict[int, float]:
@@ -38,11 +36,11 @@ def table(vector: Vector) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-def numbers(values: Sequence[float], width: int = 100) -> str:
-    """Numbers as the lines of a Python list."""
+def listed(values: Iterable[str], width: int = 100) -> str:
+    """Values as the lines of a Python list."""
     lines, line = [], ""
     for value in values:
-        text = f"{value!r}, "
+        text = f"{value}, "
         if len(line) + len(text) > width:
             lines.append(line.rstrip())
             line = ""

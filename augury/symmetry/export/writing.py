@@ -7,7 +7,7 @@ import json
 import os
 import pprint
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import augury
 from augury.errors import UserError
@@ -15,7 +15,7 @@ from augury.symmetry.export import code, simulator
 from augury.symmetry.export.asking import layout, plane_of, tolerances
 from augury.symmetry.export.checks import POLICY, TESTS, applied, imports
 from augury.symmetry.export.code import TORCH, Form
-from augury.symmetry.export.tables import numbers, offsets_of, rows_of, table
+from augury.symmetry.export.tables import listed, offsets_of, rows_of, table
 from augury.symmetry.observed.mirror import ACTION, TermsMirror, Vector
 from augury.symmetry.pairing.names import label
 
@@ -28,17 +28,22 @@ class Source(NamedTuple):
 
     model: Path
     """The model's file, which the tests load."""
-    terms: str
-    """Where the list of terms stands."""
+    terms: str | None = None
+    """Where the list of terms stands; without one, all positions and velocities are meant."""
     remarks: tuple[str, ...] = ()
     """What else its reader should know: findings, the verdict."""
 
 
+def checked_out(form: Form, out: Path | None) -> Path:
+    """The file to write, which Python can import; by default one in this folder."""
+    suffix = ".json" if form == "json" else ".py"
+    if out is not None and (out.suffix != suffix or not out.stem.isidentifier()):
+        raise UserError(f"--out {out}: a map for {form} is a file like mirror{suffix}")
+    return out or Path(f"mirror{suffix}")
+
+
 def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[Path, Path]:
     """Write the map and its tests; a map that the simulator contradicts is refused."""
-    suffix = ".json" if form == "json" else ".py"
-    if out.suffix != suffix or not out.stem.isidentifier():
-        raise UserError(f"--out {out}: a map for {form} is a file like mirror{suffix}")
     tests = out.with_name(f"test_{out.stem}.py")
     allowed = tolerances(mirror)
     text = _as_json(mirror, source) if form == "json" else _as_code(mirror, form, out, source)
@@ -61,12 +66,14 @@ def _as_code(mirror: TermsMirror, form: Form, out: Path, source: Source) -> str:
         [
             f'"""{_told(mirror, source)}\n\nTest it: pytest test_{out.name}\n"""\n',
             code.IMPORTS[form],
+            f"# The order in which joints are listed; where the robot is trained, it must be the same.\n"
+            f"JOINTS = [\n{listed(map(repr, mirror.robot.joints))}\n]",
             "# For each number of the mirror image: the numbers that it is a sum of, with their factors.",
             "MAPS = {",
             *maps,
             "}",
             "# What is added to a number of the mirror image, where that is not zero.",
-            f"OFFSETS = {pprint.pformat(offsets, width=100, sort_dicts=False)}\n",
+            f"OFFSETS = {_quoted(offsets)}\n",
             code.functions(form, mirror.groups[0]),
         ]
     )
@@ -89,21 +96,21 @@ def _told(mirror: TermsMirror, source: Source) -> str:
     own = mirror.robot
     counts = ", ".join(f"{name} {len(vector)}" for name, vector in mirror.vectors.items())
     normal = " ".join(f"{part:g}" for part in own.mirror.normal)
+    observed = f"observations as {source.terms} lists them" if source.terms else "positions and velocities"
     lines = [
-        f"The mirror of {source.model.name}, for observations as {source.terms} lists them.",
+        f"The mirror of {source.model.name}, for {observed}.",
         "",
-        f"Made by Augury {augury.__version__}. Nobody wrote an index or a sign: bodies, joints and actuators were",
-        f"paired by where they are, before a plane with the normal {normal}. Signs follow from the",
-        "axes of joints; vectors along the base's axes are reflected, angular velocities as pseudovectors.",
+        f"Made by Augury {augury.__version__} from the model: no index and no sign was written by hand.",
+        "Bodies, joints and actuators were paired by where they are in the model's reference pose, before a",
+        f"mirror plane with the normal {normal}. Signs of joints follow from their axes. Vectors in the",
+        "base's own frame are reflected, and angular velocities likewise as pseudovectors.",
         f"Numbers: {counts}.",
         *source.remarks,
     ]
     return "\n".join(lines)
 
 
-def _tests(
-    mirror: TermsMirror, form: Form, out: Path, source: Source, constants: dict[str, float]
-) -> str:
+def _tests(mirror: TermsMirror, form: Form, out: Path, source: Source, constants: dict[str, float]) -> str:
     own = mirror.robot
     matrix, offset = plane_of(mirror)
     model = Path(os.path.relpath(source.model.resolve(), out.parent.resolve())).as_posix()
@@ -132,7 +139,7 @@ Written by Augury {augury.__version__} with the map.
             "# How blocks of your own are measured: functions of model and data, by the name of the term.",
             "CUSTOM = {}",
             "# What is observed, in this order.",
-            f"TERMS = {pprint.pformat(terms, width=110, compact=True, sort_dicts=False)}",
+            f"TERMS = {{\n{_terms(terms)}\n}}",
             "# The plane: a point p is reflected to the matrix times p, plus the offset.",
             f"PLANE = ({matrix.tolist()}, {offset.tolist()})",
             "# The mirror image of every body.",
@@ -142,13 +149,27 @@ Written by Augury {augury.__version__} with the map.
             f"QPOS_OFFSETS = {offsets_of(own.mirror.qpos)}",
             f"QVEL = {pprint.pformat(rows_of(own.mirror.qvel), width=110, compact=True)}",
             "# The default pose, from which offsets of joints count.",
-            f"DEFAULT = [\n{numbers(own.anatomy.qpos.tolist())}\n]",
+            f"DEFAULT = [\n{listed(map(repr, own.anatomy.qpos.tolist()))}\n]",
             applied(form),
             _embedded(),
             TESTS,
             *([POLICY.lstrip("\n")] if form in TORCH else []),
         ]
     )
+
+
+def _quoted(offsets: dict[str, dict[int, float]]) -> str:
+    return "{" + ", ".join(f'"{name}": {own}' for name, own in offsets.items()) + "}"
+
+
+def _terms(layouts: dict[str, dict[str, Any]]) -> str:
+    """A line for each term."""
+    lines = []
+    for group, own in layouts.items():
+        lines.append(f'    "{group}": {{"size": {own["size"]}, "history": {own["history"]}, "terms": {{')
+        lines += [f"        {json.dumps(name)}: {json.dumps(term)}," for name, term in own["terms"].items()]
+        lines.append("    }},")
+    return "\n".join(lines)
 
 
 def _embedded() -> str:

@@ -126,7 +126,9 @@ class OfFeet(Term, frozen=True, kw_only=True):
             image, turn = robot.body_images[body], bodies[:place].count(body)
             if image not in counts:
                 other = label(robot.model, "body", image)
-                raise SymmetryError(f"'{self.label}' lists the foot {name}, but not its mirror image, {other}")
+                raise SymmetryError(
+                    f"'{self.label}' lists the foot {name}, but not its mirror image, {other}"
+                )
             key, source = (self.label, body, turn), (self.label, image, turn)
             found.append(Number(f"{self.kind.replace('_', ' ')} of {name}", key, ((source, 1.0),)))
         return found

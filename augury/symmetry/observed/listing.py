@@ -105,6 +105,11 @@ def described(written: Mapping[str, Any], where: str = "terms") -> Described:
     return Described(groups, history, action, listing.joints, listing.sizes)
 
 
+def whole_state() -> Described:
+    """All positions, and all velocities, and the actuators' controls: what there is without a list."""
+    return described({"observations": {"qpos": ["positions"], "qvel": ["velocities"]}, "actions": "controls"})
+
+
 def _term(entry: Entry, kinds: Mapping[str, type[Term]], where: str) -> Term:
     fields = {"kind": entry} if isinstance(entry, str) else entry
     if "kind" not in fields:

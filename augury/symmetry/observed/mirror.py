@@ -1,7 +1,7 @@
 """The mirror of an observation and an action, for NumPy arrays and torch tensors: no JAX is needed.
 
-    mirror = augury.symmetry.terms("robot.xml", ["projected_gravity", "joint_offsets", "previous_action"])
-    mirror.observation(rows), mirror.action(rows)           # arrays or tensors, on any device
+mirror = augury.symmetry.terms("robot.xml", ["projected_gravity", "joint_offsets", "previous_action"])
+mirror.observation(rows), mirror.action(rows)           # arrays or tensors, on any device
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TermsMirror:
         return [name for name in self.vectors if name != ACTION]
 
     def observation(self, values: Values, group: str | None = None) -> Values:
-        """The mirror image of observations, one or many in rows; the group may be left out if there is one."""
+        """The mirror image of observations, one or many in rows; the only group need not be named."""
         if group is None and len(self.groups) > 1:
             raise UserError(f"say which observation group is meant: {', '.join(self.groups)}")
         return self._mirrored(values, self.groups[0] if group is None else group)

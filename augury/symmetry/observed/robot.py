@@ -1,4 +1,4 @@
-"""What the terms of an observation need to know of a robot: its model, its mirror, and the order of its joints."""
+"""What terms need to know of a robot: its model, its mirror, and the order of its joints."""
 
 from __future__ import annotations
 
