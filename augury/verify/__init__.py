@@ -8,7 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from augury.symmetry.model_audit import Audit, audit
-from augury.verify.validity import Report, assert_dynamics_invariant, verify
+from augury.verify.reports import Report
+from augury.verify.validity import assert_dynamics_invariant, verify
 
 __all__ = ["Audit", "Report", "assert_dynamics_invariant", "audit", "verify"]
 

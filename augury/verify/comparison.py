@@ -1,0 +1,83 @@
+"""Claimed and simulated, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.transition import Transition
+from augury.verify.base import Answer, Flags, Rows, Simulator
+from augury.verify.observations import flat
+from augury.verify.reports import Dimension, Offender
+
+Indices = npt.NDArray[np.intp]
+
+WORST = 5
+"""Transitions that a report lists."""
+REWARD, TERMINATED = "reward", "termination"
+BEFORE = ", before the step"
+"""Behind the name of a number of the observation itself."""
+
+
+class Errors(NamedTuple):
+    """What was claimed and what was simulated, number by number."""
+
+    names: tuple[str, ...]
+    claimed: Rows
+    simulated: Rows
+    error: Rows
+
+    @classmethod
+    def between(cls, simulator: Simulator, transition: Transition, needs: Sequence[str]) -> Errors:
+        """Ask the simulator for the next step from where each transition begins, and compare."""
+        answer = simulator.ask(transition.observation, transition.extras, transition.action)
+        extras = [name for name in needs if name in answer.extras]
+        observed = [quantity.name for quantity in simulator.table]
+        names = [*observed, REWARD, TERMINATED, *extras]
+        if answer.observation is not None:
+            names += [f"{name}{BEFORE}" for name in observed]
+
+        def columns(one: Transition | Answer) -> Rows:
+            begins = [] if answer.observation is None else [flat(one.observation)]
+            parts = [flat(one.next_observation), one.reward, one.terminated]
+            return np.column_stack([*parts, *(one.extras[name] for name in extras), *begins]).astype(float)
+
+        claimed, simulated = columns(transition), columns(answer)
+        error = np.abs(claimed - simulated)
+        return cls(tuple(names), claimed, simulated, np.where(np.isnan(error), np.inf, error))
+
+    @property
+    def largest(self) -> Rows:
+        """Of each transition."""
+        return self.error.max(1)
+
+    def wrong_in(self, name: str, tolerance: float) -> Flags:
+        """Which transitions are wrong in this number."""
+        return self.error[:, self.names.index(name)] > tolerance
+
+    def wrong_before(self, tolerance: float) -> Flags:
+        """Which transitions begin with another observation than the restored state's."""
+        before = [name.endswith(BEFORE) for name in self.names]
+        return np.any(self.error[:, before] > tolerance, 1)
+
+    def dimensions(self, tolerance: float) -> tuple[Dimension, ...]:
+        """The numbers that are wrong somewhere, the most often wrong first."""
+        found = [
+            Dimension(name, int((column > tolerance).sum()), float(column.max()))
+            for name, column in zip(self.names, self.error.T, strict=True)
+            if column.max() > tolerance
+        ]
+        return tuple(sorted(found, key=lambda one: (-one.invalid, -one.largest_error)))
+
+    def offenders(self, wrong: Flags, numbers: Indices) -> tuple[Offender, ...]:
+        """The worst transitions; `numbers` says which of those collected each of ours is."""
+        order = np.argsort(-self.largest, kind="stable")[: min(WORST, int(wrong.sum()))]
+        return tuple(self._offender(row, int(numbers[row])) for row in order.tolist())
+
+    def _offender(self, row: int, number: int) -> Offender:
+        column = int(self.error[row].argmax())
+        claimed, simulated = float(self.claimed[row, column]), float(self.simulated[row, column])
+        return Offender(number, float(self.error[row, column]), self.names[column], claimed, simulated)
