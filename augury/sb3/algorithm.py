@@ -1,4 +1,4 @@
-"""How a buffer finds the algorithm that owns it, and adapts it to larger batches."""
+"""How a buffer finds the algorithm that owns it, and whether that one takes more rows than it asks for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+from augury.errors import UserError
+
 EXACT = ("sbx", "sb3_contrib")
-"""Packages whose algorithms count on as many rows as they ask for; SB3's own take a batch as it comes.
+"""Packages whose algorithms count on as many rows as they ask for, and whose `train` we know how to wrap.
 
 SBX's draw the batches of several updates in one call and cut the answer into equal parts; SB3-contrib's TQC
 shapes its quantiles by the batch size.
@@ -29,8 +31,14 @@ def calling_algorithm(*methods: str) -> OffPolicyAlgorithm | None:
     return None
 
 
+def takes_more_rows(algorithm: OffPolicyAlgorithm) -> bool:
+    """Whether `train` takes a batch as it comes. SB3's own does; of any other we cannot know."""
+    definer = next(base for base in type(algorithm).__mro__ if "train" in vars(base))
+    return definer.__module__.split(".")[0] == "stable_baselines3"
+
+
 def wants_exact_rows(algorithm: OffPolicyAlgorithm) -> bool:
-    """Whether an algorithm must know how many rows a batch will hold, and does not yet."""
+    """Whether an algorithm is known to count on as many rows as it asks for, and does not ask for all yet."""
     return _is_exact(type(algorithm))
 
 
@@ -53,6 +61,11 @@ def _asking_for_every_row(kind: type[OffPolicyAlgorithm]) -> type[OffPolicyAlgor
     def train(self: Any, *args: Any, **kwargs: Any) -> None:
         asked = signature.bind(self, *args, **kwargs)
         asked.apply_defaults()
+        if "batch_size" not in asked.arguments:
+            raise UserError(
+                f"{kind.__name__}.train{signature} has no batch_size that could count the observed rows; "
+                "use batch_size_counts='all'"
+            )
         # A plain buffer may have been loaded since.
         every_row = getattr(self.replay_buffer, "every_row", nullcontext)
         with every_row(asked.arguments["batch_size"]) as rows:

@@ -142,7 +142,11 @@ class Augmented:
 
     def rounded(self, number: float) -> int:
         """A whole number that is `number` on average."""
-        return math.floor(number) + int(self._random.random() < number % 1)
+        return math.floor(number) + int(self.chance() < number % 1)
+
+    def chance(self) -> float:
+        """A number from [0, 1)."""
+        return self._random.random()
 
     def emptied(self) -> Augmented:
         """The same for a buffer that has been emptied."""

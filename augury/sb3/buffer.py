@@ -1,7 +1,7 @@
 """SB3's replay buffer with an augmented one beside it: Algorithm 1 for SB3, SB3-contrib and SBX.
 
     add       R ← R + the transitions observed;  R̃ ← R̃ + m augmented copies of each
-    sample    b from R and αb from R̃
+    sample    b from R and αb from R̃, one behind the other or interleaved (`batches.py`)
 
 R is SB3's own buffer, whose methods do what they always did; R̃ is in `augmented.py`.
 """
@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch as th
 from gymnasium import Space, spaces
 from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecNormalize
 
 from augury import augmentations
@@ -24,8 +25,15 @@ from augury.augmentations.base import describe
 from augury.errors import UserError
 from augury.replay.survey import spread
 from augury.sb3 import checks
-from augury.sb3.algorithm import ask_for_every_row, calling_algorithm, seed_of_the_run, wants_exact_rows
+from augury.sb3.algorithm import (
+    ask_for_every_row,
+    calling_algorithm,
+    seed_of_the_run,
+    takes_more_rows,
+    wants_exact_rows,
+)
 from augury.sb3.augmented import Augmented
+from augury.sb3.batches import behind, interleaved
 from augury.sb3.samples import Rows, as_samples, joined, observed_at
 from augury.transition import Transition
 
@@ -33,14 +41,19 @@ from augury.transition import Transition
 class AugmentedReplayBuffer(DictReplayBuffer):
     """A replay buffer for SB3, SB3-contrib and SBX that augments what it holds.
 
-    It takes SB3's arguments, for Box and Dict observations alike, and three more:
+    It takes SB3's arguments, for Box and Dict observations alike, and four more:
 
     - `augmentation`: a name from the catalogue, an augmentation, or a plain function in JAX or NumPy
     - `ratio`: m, augmented transitions per observed one; fractions and infinity are possible. Default 1
     - `update_ratio`: α, augmented rows per observed row in a batch; fractions are possible. Default 1
+    - `batch_size_counts`: which rows `batch_size` counts. By default "observed" for the algorithms of SB3
+      itself, and where no algorithm builds the buffer; "all" for every other algorithm
 
-    `sample(batch_size)` returns `batch_size` observed and `update_ratio * batch_size` augmented rows. If that
-    number is not whole, there is one more row with the probability of the fraction.
+    With "observed", `sample(batch_size)` returns `batch_size` observed and then `update_ratio * batch_size`
+    augmented rows. Algorithms of SBX and SB3-contrib, which count on as many rows as they ask for, then have
+    their `train` wrapped. With "all" it returns `batch_size` rows, so that any algorithm takes them as it is.
+    Observed and augmented ones are interleaved: any part of a batch has its share of both. A number of rows
+    that is not whole is one more with the probability of the fraction.
     """
 
     def __init__(
@@ -56,9 +69,11 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         augmentation: str | Callable[..., Transition] | None = None,
         ratio: float | None = None,
         update_ratio: float | None = None,
+        batch_size_counts: Literal["observed", "all"] | None = None,
         **unsupported: Any,
     ) -> None:
         checks.check_arguments(unsupported)
+        checks.check_counts(batch_size_counts)
         checks.check_augmentation(augmentation)
         name = None if augmentation is None else describe(augmentation)
         default = 0.0 if name is None else 1.0
@@ -67,6 +82,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         update_ratio = default if update_ratio is None else update_ratio
         self.update_ratio = checks.checked_ratio(name, "update_ratio", update_ratio)
         """α."""
+        self._counts_asked_for = batch_size_counts
+        self.batch_size_counts = batch_size_counts or "observed"
 
         self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
         sizes = buffer_size, observation_space, action_space, device, n_envs
@@ -107,18 +124,20 @@ class AugmentedReplayBuffer(DictReplayBuffer):
             self._augmented.after_add(slot, done)
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> Any:
-        """Draw batch_size observed and update_ratio * batch_size augmented transitions."""
+        """Draw batch_size transitions, and update_ratio augmented ones for each or among them."""
         if self._augmented is None or self.update_ratio == 0:
             return self._base.sample(self, batch_size, env)
         self._check_draw()
-        batches, observed_rows, augmented_rows = self._split(batch_size)
-        self.drawn_observed += batches * observed_rows
-        self.drawn_augmented += batches * augmented_rows
+        is_augmented = self._layout(batch_size)
+        augmented_rows = int(is_augmented.sum())
+        observed_rows = len(is_augmented) - augmented_rows
+        self.drawn_observed += observed_rows
+        self.drawn_augmented += augmented_rows
         if augmented_rows == 0:
-            return self._base.sample(self, batches * observed_rows, env)
-        making = self._augmented.draw(batches * augmented_rows)
-        observed = self._base.sample(self, batches * observed_rows, env)  # while the others are being made
-        return joined(observed, as_samples(self, making(), env), batches)
+            return self._base.sample(self, observed_rows, env)
+        making = self._augmented.draw(augmented_rows)
+        observed = self._base.sample(self, observed_rows, env)  # while the others are being made
+        return joined(observed, as_samples(self, making(), env), is_augmented)
 
     def _get_samples(self, batch_inds: Rows, env: VecNormalize | None = None) -> Any:
         return self._base._get_samples(self, batch_inds, env)
@@ -130,7 +149,7 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         It may be asked for several batches at once; each then has its observed and its augmented rows.
         """
         rows = batch_size
-        if self._augmented is not None:
+        if self._augmented is not None and self.batch_size_counts == "observed":
             rows += self._augmented.rounded(self.update_ratio * batch_size)
         self._batch = batch_size, rows
         try:
@@ -138,13 +157,20 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         finally:
             self._batch = None
 
-    def _split(self, asked: int) -> tuple[int, int, int]:
-        """How many batches are asked for, and the observed and the augmented rows of each."""
+    def _layout(self, asked: int) -> Rows:
+        """Which rows of those to be returned are augmented."""
         assert self._augmented is not None
-        if self._batch is None or asked % self._batch[1]:
-            return 1, asked, self._augmented.rounded(self.update_ratio * asked)
+        if self.batch_size_counts == "all":
+            return interleaved(asked, self.update_ratio, self._augmented.chance())
+        if self._batch is None:
+            return behind(asked, self._augmented.rounded(self.update_ratio * asked))
         observed, rows = self._batch
-        return asked // rows, observed, rows - observed
+        if asked % rows:
+            raise UserError(
+                f"{self.name}: train was told to ask for {rows} rows, of which {observed} are observed, and "
+                f"asks for {asked}; use batch_size_counts='all'"
+            )
+        return behind(observed, rows - observed, asked // rows)
 
     def _check_draw(self) -> None:
         if self.augmented_size == 0:
@@ -155,12 +181,20 @@ class AugmentedReplayBuffer(DictReplayBuffer):
                 reason = f"no episode {which} has ended; raise {remedy}"
             asked = f"update_ratio {self.update_ratio:g} before anything was augmented"
             raise UserError(f"{self.name}: {asked}: {reason}")
-        learner = calling_algorithm("train") if self._batch is None else None
-        if learner is not None and wants_exact_rows(learner):
+        if self._batch is not None or self.batch_size_counts == "all":
+            return
+        learner = calling_algorithm("train")
+        if learner is not None and not self._may_give_more(learner):
             raise UserError(
-                f"{self.name}: {type(learner).__name__} must build or load this buffer itself: "
-                "use replay_buffer_class and replay_buffer_kwargs, or load_replay_buffer"
+                f"{self.name}: {type(learner).__name__} may count on as many rows as it asks for: give this "
+                "buffer batch_size_counts='all', or let the model build it (replay_buffer_class)"
             )
+
+    def _may_give_more(self, learner: OffPolicyAlgorithm) -> bool:
+        """Whether a learner that did not build this buffer gets more rows than it asks for."""
+        if self._counts_asked_for is None:
+            return takes_more_rows(learner)
+        return not wants_exact_rows(learner)
 
     def reset(self) -> None:
         """Forget everything that was added."""
@@ -170,8 +204,12 @@ class AugmentedReplayBuffer(DictReplayBuffer):
 
     def _meet_owner(self) -> None:
         owner = calling_algorithm("_setup_model", "load_replay_buffer")
-        if owner is not None:
-            checks.check_algorithm(self.name, owner)
+        if owner is None:
+            return
+        checks.check_algorithm(self.name, owner)
+        if self._counts_asked_for is None:
+            self.batch_size_counts = "observed" if takes_more_rows(owner) else "all"
+        if self.batch_size_counts == "observed":
             ask_for_every_row(owner)
 
     # What the callback and the curious look at

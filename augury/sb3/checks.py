@@ -29,6 +29,9 @@ INSTEAD = {
 }
 """Arguments of SB3's other buffers, and what to do instead."""
 
+COUNTS = ("observed", "all")
+"""The rows that `batch_size` may count."""
+
 TOLERANCE = 1e-4
 """How far an action may lie outside its bounds, in widths: rounding, not a mistake."""
 
@@ -38,7 +41,7 @@ def check_arguments(unsupported: Iterable[str]) -> None:
     for name in unsupported:
         if name in INSTEAD:
             raise UserError(f"AugmentedReplayBuffer takes no {name}: {INSTEAD[name]}")
-        valid = ("augmentation", "ratio", "update_ratio", "handle_timeout_termination")
+        valid = ("augmentation", "ratio", "update_ratio", "batch_size_counts", "handle_timeout_termination")
         raise unknown_name("argument of AugmentedReplayBuffer", name, valid)
 
 
@@ -71,6 +74,12 @@ def checked_ratio(name: str | None, field: str, value: Any) -> float:
     if field == "update_ratio" and math.isinf(value):
         raise UserError(f"{name}: update_ratio must be finite")
     return float(value)
+
+
+def check_counts(value: Any) -> None:
+    """What `batch_size` counts."""
+    if value not in (None, *COUNTS):
+        raise UserError(f"batch_size_counts must be {' or '.join(map(repr, COUNTS))}, not {value!r}")
 
 
 def check_buffer(

@@ -71,16 +71,16 @@ def as_samples(buffer: ReplayBuffer, transitions: Transition, env: VecNormalize 
     )
 
 
-def joined(observed: Any, augmented: Any, batches: int) -> Any:
-    """Observed and augmented rows together, in every one of several batches."""
+def joined(observed: Any, augmented: Any, is_augmented: Rows) -> Any:
+    """Observed and augmented rows together; `is_augmented` says which of the two each row is."""
+    place = np.argsort(np.argsort(is_augmented, kind="stable"))  # of each row, the observed ones first
+    in_order = bool((place == np.arange(len(place))).all())
 
     def join(first: Any, second: Any) -> Any:
         if isinstance(first, dict):
             return {key: join(first[key], second[key]) for key in first}
-        if batches == 1:
-            return th.cat((first, second))
-        parts = [part.reshape(batches, -1, *part.shape[1:]) for part in (first, second)]
-        return th.cat(parts, 1).flatten(0, 1)
+        both = th.cat((first, second))
+        return both if in_order else both[th.as_tensor(place, device=both.device)]
 
     pairs = zip(observed, augmented, strict=True)
     return type(observed)(*(None if first is None else join(first, second) for first, second in pairs))
