@@ -78,7 +78,7 @@ class Augmented:
             self._name,
             self._seed,
             example._replace(extras=extras),
-            self._buffer.action_space,
+            checks.limits_of(self._buffer.observation_space, self._buffer.action_space),
         )
         if self._augmenter.slow and self._kept is None and math.isfinite(self._ratio):
             self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.ledger.most), bool)

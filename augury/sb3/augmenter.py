@@ -15,12 +15,11 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium import Space
 
 from augury.augmentations.base import FromNumpy, as_pytree, conforming, from_numpy, generator_of
 from augury.errors import UserError
 from augury.replay import copies
-from augury.sb3.checks import action_limits, check_made
+from augury.sb3.checks import Limits, check_made
 from augury.sb3.cpu import in_parts
 from augury.sb3.keys import Numbers, key_data, root_of
 from augury.transition import Array, Key, Transition
@@ -49,21 +48,20 @@ class Compiled:
     slow = False
 
     def __init__(
-        self, augmentation: Callable[..., Transition], name: str, seed: int, action_space: Space[Any]
+        self, augmentation: Callable[..., Transition], name: str, seed: int, limits: list[Limits]
     ) -> None:
-        low, high = action_limits(action_space)
 
         def one(key: Key, transition: Transition, shown: dict[str, Array]) -> tuple[Array, Transition]:
             made = copies.copy_of(conforming(name, augmentation), key, transition, shown)
             finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(made)]
-            inside = (made.action >= low).all() & (made.action <= high).all()
-            return jnp.stack([*finite, inside]).all(), made
+            inside = [limit.respected(made).all() for limit in limits]
+            return jnp.stack([*finite, *inside]).all(), made
 
         def every(root: Key, identity: Array, copy: Array, *rows: Any) -> tuple[Array, Transition]:
             made: tuple[Array, Transition] = jax.vmap(one)(copies.keys(root, identity, copy), *rows)
             return made
 
-        self._name, self._action_space = name, action_space
+        self._name, self._limits = name, limits
         self._all = partial(jax.jit(every), root_of(seed))
 
     def __call__(
@@ -76,7 +74,7 @@ class Compiled:
             with self._failures_named():
                 fine, result = finished()
             if not fine.all():
-                check_made(self._name, result, self._action_space)
+                check_made(self._name, result, self._limits)
             return result
 
         return made
@@ -101,11 +99,11 @@ class OnHost:
         function: FromNumpy,
         name: str,
         seed: int,
-        action_space: Space[Any],
+        limits: list[Limits],
         not_traced: Exception | None = None,
     ) -> None:
         self._function, self._name, self._seed = function, name, seed
-        self._action_space, self._not_traced = action_space, not_traced
+        self._limits, self._not_traced = limits, not_traced
 
     def __call__(
         self, identity: Numbers, copy: Numbers, transitions: Transition, shown: dict[str, Any]
@@ -116,7 +114,7 @@ class OnHost:
             row = self._one(key, *jax.tree.map(operator.itemgetter(index), (transitions, shown)))
             for place, value in zip(places, jax.tree.leaves(row), strict=True):
                 place[index] = value
-        check_made(self._name, made, self._action_space)
+        check_made(self._name, made, self._limits)
         return lambda: made
 
     def _one(self, key: Any, transition: Transition, shown: dict[str, Any]) -> Transition:
@@ -139,7 +137,7 @@ def augmenter_for(
     name: str,
     seed: int,
     example: Transition,
-    action_space: Space[Any],
+    limits: list[Limits],
 ) -> Augmenter:
     """The quickest way to run an augmentation on transitions that look like `example`.
 
@@ -149,7 +147,7 @@ def augmenter_for(
 
     def on_host(not_traced: Exception | None = None) -> OnHost:
         function = augmentation if isinstance(augmentation, FromNumpy) else from_numpy(augmentation)
-        return OnHost(function, name, seed, action_space, not_traced)
+        return OnHost(function, name, seed, limits, not_traced)
 
     if isinstance(augmentation, FromNumpy):
         return on_host()
@@ -169,7 +167,7 @@ def augmenter_for(
         raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {reason}") from error
     if plain and not (first == second and before == _generators()):
         return on_host()
-    return Compiled(augmentation, name, seed, action_space)
+    return Compiled(augmentation, name, seed, limits)
 
 
 def _generators() -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -138,9 +138,12 @@ def check_needs(name: str, needs: tuple[str, ...], observation_space: Space[Any]
 
 
 def check_algorithm(name: str, algorithm: OffPolicyAlgorithm) -> None:
-    """SB3 itself would only warn that it ignores n_steps."""
+    """SB3 itself would only warn that it ignores n_steps, and look up categories under wrong numbers."""
     if algorithm.n_steps > 1:
         raise UserError(f"{name}: {INSTEAD['n_steps']}, not {algorithm.n_steps}")
+    for space in (*parts_of(algorithm.observation_space), algorithm.action_space):
+        if np.any(getattr(space, "start", 0)):
+            raise UserError(f"{name}: SB3 counts from 0, not as {space} does: wrap the environment")
 
 
 def checked_extra(name: str, extra: str, infos: list[dict[str, Any]], ring: Any) -> Any:
@@ -160,23 +163,69 @@ def checked_extra(name: str, extra: str, infos: list[dict[str, Any]], ring: Any)
     return values
 
 
-def action_limits(space: Space[Any]) -> tuple[Any, Any]:
-    """The smallest and the largest action, with room for rounding."""
-    if isinstance(space, spaces.Box):
-        slack = TOLERANCE * (space.high - space.low)
-        return space.low - slack, space.high + slack
-    assert isinstance(space, spaces.Discrete)
-    return space.start, space.start + space.n - 1
+class Limits(NamedTuple):
+    """The smallest and the largest value of a field, or of one entry of its dict."""
+
+    field: str
+    entry: str | None
+    space: Space[Any]
+    low: Any
+    high: Any
+
+    def respected(self, transition: Transition) -> Any:
+        """Which of its numbers lie inside."""
+        rows = self.rows(transition)
+        return (rows >= self.low) & (rows <= self.high)
+
+    def rows(self, transition: Transition) -> Any:
+        rows = getattr(transition, self.field)
+        return rows if self.entry is None else rows[self.entry]
+
+    def __str__(self) -> str:
+        return self.field if self.entry is None else f"{self.field}['{self.entry}']"
 
 
-def check_made(name: str, made: Transition, action_space: Space[Any]) -> None:
-    """What an augmentation returned is finite, and its actions can be taken."""
+def limits_of(observation_space: Space[Any], action_space: Space[Any]) -> list[Limits]:
+    """What actions can be taken, and which observations are categories that SB3 looks up by their number.
+
+    Continuous observations are free: many environments leave the bounds that they declare.
+    """
+    parts: dict[str | None, Space[Any]] = {None: observation_space}
+    if isinstance(observation_space, spaces.Dict):
+        parts = dict(observation_space.items())
+    return [
+        Limits("action", None, action_space, *_range(action_space)),
+        *(
+            Limits(field, entry, space, *_range(space))
+            for field in ("observation", "next_observation")
+            for entry, space in parts.items()
+            if not isinstance(space, spaces.Box)
+        ),
+    ]
+
+
+def _range(space: Space[Any]) -> tuple[Any, Any]:
+    """The smallest and the largest value, with room for rounding."""
+    match space:
+        case spaces.Box():
+            slack = TOLERANCE * (space.high - space.low)
+            return space.low - slack, space.high + slack
+        case spaces.Discrete() | spaces.MultiDiscrete():
+            count = space.n if isinstance(space, spaces.Discrete) else space.nvec
+            return space.start, space.start + count - 1
+        case _:
+            return 0, 1
+
+
+def check_made(name: str, made: Transition, limits: list[Limits]) -> None:
+    """What an augmentation returned is finite, and within its limits."""
     for path, rows in jax.tree_util.tree_leaves_with_path(made):
         finite = np.isfinite(rows)
         if not finite.all():
             field = jax.tree_util.keystr(path).lstrip(".")
             raise UserError(f"{name}: {field} is not finite, but {rows[~finite][0]}")
-    low, high = action_limits(action_space)
-    inside: Any = (made.action >= low) & (made.action <= high)
-    if not inside.all():
-        raise UserError(f"{name}: action {made.action[~inside][0]:g} lies outside {action_space}")
+    for limit in limits:
+        inside = limit.respected(made)
+        if not inside.all():
+            outside = limit.rows(made)[~inside][0]
+            raise UserError(f"{name}: {limit} {outside:g} lies outside {limit.space}")

@@ -683,6 +683,48 @@ def test_an_augmentation_that_goes_wrong_is_named_with_the_field(function, messa
         add_and_sample()
 
 
+CATEGORIES = {
+    "action": spaces.Box(-1, 1, (2,)),
+    "observation": spaces.Discrete(5),
+    "next_observation": spaces.MultiDiscrete([5, 5]),
+    "observation['kind']": spaces.Dict({"kind": spaces.MultiDiscrete([5, 5]), "place": spaces.Box(-1, 1)}),
+}
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, from_numpy], ids=["compiled", "on the host"])
+@pytest.mark.parametrize("where", CATEGORIES)
+def test_categories_that_do_not_exist_are_named_before_torch_looks_them_up(where, wrap):
+    observation_space, action_space = CATEGORIES[where], spaces.Discrete(5)
+    field, _, entry = where.partition("[")
+
+    def next_category(key, transition):
+        before = getattr(transition, field)
+        return transition._replace(**{field: before | {"kind": before["kind"] + 1} if entry else before + 1})
+
+    def copied(category):
+        kwargs = {"device": "cpu", "augmentation": wrap(next_category)}
+        buffer = AugmentedReplayBuffer(10, observation_space, action_space, **kwargs)
+        obs = jax.tree.map(lambda value: np.full_like(value, category)[None], observation_space.sample())
+        buffer.add(obs, obs, np.array([category]), np.zeros(1), np.zeros(1), [{}])
+        return buffer.augmented_transitions(1)
+
+    copied(3)
+    with pytest.raises(UserError, match=rf"next_category: {re.escape(where)} 5 lies outside .*Discrete"):
+        copied(4)
+
+
+@pytest.mark.parametrize("space", [spaces.Discrete(2, start=1), spaces.MultiDiscrete([2, 2], start=[0, 1])])
+def test_categories_that_sb3_cannot_look_up_are_refused(space):
+    class Shifted(Numbered):
+        def __init__(self):
+            super().__init__(discrete=True)
+            setattr(self, "action_space" if space.shape == () else "observation_space", space)
+
+    kwargs = {"replay_buffer_class": AugmentedReplayBuffer, "replay_buffer_kwargs": {"augmentation": mirror}}
+    with pytest.raises(UserError, match=r"mirror: SB3 counts from 0, not as .*: wrap the environment"):
+        sb3.DQN("MlpPolicy", Shifted(), **kwargs, **small())
+
+
 def test_augmented_rows_are_not_to_be_had_before_there_are_any():
     buffer = AugmentedReplayBuffer(10, **GOAL2D, augmentation="goal2d/translate")
     message = "goal2d/translate: update_ratio 1 before anything was augmented: nothing was added"
