@@ -10,18 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from augury.envs.adapters.jax_packages import (
-    Bound,
-    StateEnvironment,
-    imported,
-    known,
-    loaded,
-    unbounded,
-    vector,
-)
-from augury.envs.base import State
+from augury.envs.adapters.jax_packages import StateEnvironment, imported, known, loaded
 from augury.errors import UserError, nearest
-from augury.transition import Array
 
 DEFAULT_BACKEND = "generalized"
 BACKENDS = (DEFAULT_BACKEND, "mjx", "positional", "spring")
@@ -39,17 +29,6 @@ class BraxEnvironment(StateEnvironment):
     @property
     def name(self) -> str:
         return f"brax:{self.task}" + ("" if self.backend == DEFAULT_BACKEND else f"/{self.backend}")
-
-    @property
-    def observation_low(self) -> Bound:
-        return unbounded(self.made.observation_size)[0]
-
-    @property
-    def observation_high(self) -> Bound:
-        return unbounded(self.made.observation_size)[1]
-
-    def observe(self, state: State) -> Array:
-        return vector(state.obs)
 
     @property
     def made(self) -> Any:

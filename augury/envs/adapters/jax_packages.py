@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -41,12 +42,23 @@ class StateEnvironment(PackagedEnvironment):
         raise NotImplementedError
 
     @property
+    def observation_low(self) -> Bound:
+        return unbounded(_observation_size(self))[0]
+
+    @property
+    def observation_high(self) -> Bound:
+        return unbounded(_observation_size(self))[1]
+
+    @property
     def action_low(self) -> Bound:
         return -self.action_high
 
     @property
     def action_high(self) -> Bound:
         return np.ones(self.made.action_size, np.float32)
+
+    def observe(self, state: State) -> Array:
+        return vector(state.obs)
 
     def reset(self, key: Key) -> State:
         return settled(self.made.reset(key))
@@ -57,6 +69,13 @@ class StateEnvironment(PackagedEnvironment):
         copied = jax.tree.map(lambda leaf: leaf, state)
         following = settled(self.made.step(copied, action), state)
         return following, following.reward, following.done > 0
+
+
+@lru_cache(maxsize=64)
+def _observation_size(environment: StateEnvironment) -> int:
+    """How many numbers are observed: Brax itself resets to find out, and compiles each operation of it."""
+    seen = jax.eval_shape(lambda key: environment.observe(environment.reset(key)), jax.random.key(0))
+    return int(seen.size)
 
 
 def imported(module: str, package: str, extra: str) -> Any:

@@ -12,17 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from augury.envs.adapters.jax_packages import (
-    Bound,
-    StateEnvironment,
-    imported,
-    known,
-    loaded,
-    unbounded,
-    vector,
-)
+from augury.envs.adapters.jax_packages import StateEnvironment, imported, known, loaded, vector
 from augury.envs.base import State
 from augury.transition import Array
 
@@ -49,15 +39,6 @@ class PlaygroundEnvironment(StateEnvironment):
     @property
     def horizon(self) -> int:
         return int(_registry().get_default_config(self.task).episode_length)
-
-    @property
-    def observation_low(self) -> Bound:
-        return -self.observation_high
-
-    @property
-    def observation_high(self) -> Bound:
-        size = self.made.observation_size
-        return unbounded(int(np.prod(size[_OF_THE_POLICY] if isinstance(size, Mapping) else size)))[1]
 
     def observe(self, state: State) -> Array:
         seen = state.obs
