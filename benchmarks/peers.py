@@ -1,7 +1,8 @@
 """Beside its peers: TD3 on the same task, with equal steps and updates, in one run on one machine.
 
     python benchmarks/peers.py pendulum --agents 1 10
-    python benchmarks/peers.py hopper --agents 1 50 300
+    python benchmarks/peers.py hopper --agents 1 --steps 2048      two cores: half an hour
+    python benchmarks/peers.py hopper --agents 1 50 300            a GPU
 
 | peer | what it is |
 |---|---|
@@ -16,19 +17,23 @@ every step of all environments there is one update for each of them; the policy 
 update. Observations are not normalised. Nobody evaluates.
 
 Peers take turns, each in a process of its own, because a machine's speed drifts: compare the ratios. Speeds
-count all agents together, after compilation, which is stated apart. A peer that is not installed is left out.
+count all agents together, after compilation, which is stated apart: only the first turn compiles, since Brax
+takes a minute. A peer that is not installed is left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import product
 from typing import Any, NamedTuple
 
 from augury.errors import UserError
@@ -191,10 +196,11 @@ def _speeds(steps: int, updates: int, start: float, compiled: float) -> Measured
     return {"steps/s": steps / seconds, "updates/s": updates / seconds, "compilation s": compiled - start}
 
 
-def measured(peer: str, task: str, agents: int, steps: int) -> Measured | str:
-    """What a peer does in a process of its own, or why it does not."""
-    asked = [task, "--agents", str(agents), "--steps", str(steps), "--measure", peer]
-    done = subprocess.run([sys.executable, __file__, *asked], capture_output=True, text=True, check=False)
+def measured(peer: str, task: str, agents: int, steps: int, programs: str) -> Measured | str:
+    """What a peer does in a process of its own, or why it does not; its programs are kept in a folder."""
+    asked = [sys.executable, __file__, task, "--agents", str(agents), "--steps", str(steps)]
+    kept = os.environ | {"JAX_COMPILATION_CACHE_DIR": programs}
+    done = subprocess.run([*asked, "--measure", peer], env=kept, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return lines[-1] if lines else f"it ended with code {done.returncode}"
@@ -206,22 +212,26 @@ def compare(task: str, counts: list[int], steps: int, peers: list[str], turns: i
     """Let peers take turns; print medians and ratios."""
     found: dict[tuple[str, int], list[Measured]] = {}
     missing: set[str] = set()
-    for _ in range(turns):
-        for peer, agents in _cases(peers, counts):
+    with tempfile.TemporaryDirectory() as programs:
+        for turn, (peer, agents) in product(range(turns), list(_cases(peers, counts))):
             if peer in missing:
                 continue
-            result = measured(peer, task, agents, steps)
+            result = measured(peer, task, agents, steps, programs)
             if isinstance(result, str):
                 print(f"{task}: {peer} with {agents} agents is left out: {result}", flush=True)
                 if "No module" in result:
                     missing.add(peer)
                 continue
             found.setdefault((peer, agents), []).append(result)
+            speed = f"{result['updates/s']:,.0f} updates/s"
+            print(f"{task}, turn {turn + 1}: {peer} with {agents} agents, {speed}", flush=True)
     print(f"\n{task}: {WORK[task]._replace(steps=steps)}")
     print(f"{'':12s}{'agents':>8s}{'steps/s':>14s}{'updates/s':>14s}{'compilation s':>16s}  augury is")
     for (peer, agents), results in found.items():
-        row = {name: statistics.median(result[name] for result in results) for name in results[0]}
-        numbers = f"{row['steps/s']:14,.0f}{row['updates/s']:14,.0f}{row['compilation s']:16.1f}"
+        steps_s, updates_s = (
+            statistics.median(result[name] for result in results) for name in ("steps/s", "updates/s")
+        )
+        numbers = f"{steps_s:14,.0f}{updates_s:14,.0f}{results[0]['compilation s']:16.1f}"
         print(f"{peer:12s}{agents:8d}{numbers}  {_ratios(found, peer, agents, counts)}", flush=True)
 
 
