@@ -42,7 +42,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
 	touch $@
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt | $(BIN)/pip
-	$(INSTALL) --editable .[brax,dev,docs,gymnax,panda-gym,playground,ray,sb3,tensorboard,wandb,warp]
+	$(INSTALL) --editable .[brax,dev,docs,gymnax,panda-gym,playground,ray,rsl-rl,sb3,tensorboard,wandb,warp]
 	rm -rf $(VENV)/sb3 && mkdir $(VENV)/sb3 # SB3's own tests, which only its source distribution has
 	$(DOWNLOAD) --no-deps --no-binary stable-baselines3 --dest $(VENV)/sb3 stable-baselines3
 	tar --extract --gzip --strip-components 1 --directory $(VENV)/sb3 --file $(VENV)/sb3/*.tar.gz

@@ -67,7 +67,8 @@ def here(command: Command, capsys) -> str:
     """What a command prints, in this process; one of another program in its own."""
     program, *arguments = command.arguments
     if program != "augury":
-        return there(["sh", "-c", command.text], Path.cwd())
+        text = command.text.replace("pytest ", f"{sys.executable} -m pytest -p no:cacheprovider ", 1)
+        return there(["sh", "-c", text], Path.cwd(), command.code)
     capsys.readouterr()
     code = 0
     try:
@@ -79,7 +80,7 @@ def here(command: Command, capsys) -> str:
     return output
 
 
-def there(arguments: list[str], folder: Path) -> str:
+def there(arguments: list[str], folder: Path, code: int = 0) -> str:
     """What a program prints, in a process of its own that imports the package of `folder`, if it has one."""
     paths = os.pathsep.join([str(folder), str(ROOT)])
     ran = subprocess.run(
@@ -90,7 +91,7 @@ def there(arguments: list[str], folder: Path) -> str:
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, f"{arguments} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
+    assert ran.returncode == code, f"{arguments} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
     return ran.stdout
 
 
@@ -142,6 +143,17 @@ def test_a_robots_task(folder, capsys):
     assert "standing still: 76" in printed
     assert (folder / "mirror.png").stat().st_size > 10_000
     assert (folder / "runs" / "small" / "run.json").exists()
+
+
+def test_a_mirror_for_rsl_rl(folder, capsys):
+    for file in ("quadruped.py", "quadruped.xml"):
+        shutil.copy(ROOT / "examples" / file, folder)
+    printed = follow("how-to/rsl_rl.md", folder, capsys)
+    losses = [float(loss) for loss in re.findall(r"Mean symmetry loss: +([\d.]+)", printed)]
+    assert len(losses) == 5
+    assert losses[-1] < losses[0]
+    assert "-4." in printed  # of the last script: the other hip's angle
+    assert (folder / "runs" / "rsl_rl" / "policy.pt").exists()
 
 
 def test_your_study(folder, capsys):

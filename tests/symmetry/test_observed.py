@@ -100,6 +100,15 @@ def test_tensors_keep_their_type_and_arrays_theirs():
     np.testing.assert_array_equal(given.observation(seen), rows)
 
 
+def test_a_map_that_is_first_used_in_inference_serves_in_training():
+    given = mirror("command")
+    with torch.inference_mode():
+        given.observation(torch.zeros(3))
+    values = torch.zeros(3, requires_grad=True)
+    given.observation(values).sum().backward()
+    assert values.grad.tolist() == [1, -1, -1]
+
+
 def test_groups_are_named():
     given = augury.symmetry.terms(MODEL, {"policy": ["command"], "critic": ["command", "base_height"]})
     assert given.observation(np.ones(4), "critic").tolist() == [1, -1, -1, 1]

@@ -110,7 +110,7 @@ def test_symmetric_policy_does_the_mirrored_thing(simulator):
         if group == "action":
             continue
         for seed in SEEDS:
-            here, there, where = simulator.observed(TERMS[group], seed, CUSTOM)
+            here, there, _ = simulator.observed(TERMS[group], seed, CUSTOM)
             weights = np.random.default_rng(seed).normal(size=(term["size"], len(here))) / len(here) ** 0.5
 
             def policy(observation):

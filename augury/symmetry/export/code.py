@@ -48,6 +48,7 @@ _TORCH = '''    sources, factors, offset = _map(which, values.dtype, values.devi
 
 
 @functools.cache
+@torch.inference_mode(False)  # else a map that is first used in a rollout could not be used in training
 def _map(which, dtype, device):
     """Where numbers come from, with which factors, and what is added, on the device of the values."""
 {rows}    as_values = functools.partial(torch.tensor, dtype=dtype, device=device)

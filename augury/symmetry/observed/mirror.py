@@ -105,11 +105,12 @@ class TermsMirror:
                 self._held[key] = sources, factors.astype(values.dtype), offset.astype(values.dtype)
             else:
                 torch = sys.modules["torch"]  # the values are its tensors
-                self._held[key] = (
-                    torch.as_tensor(gathered.sources, device=device),
-                    torch.as_tensor(gathered.factors, dtype=values.dtype, device=device),
-                    torch.as_tensor(gathered.offset, dtype=values.dtype, device=device),
-                )
+                with torch.inference_mode(False):  # first used in a rollout, they serve in training too
+                    self._held[key] = (
+                        torch.as_tensor(gathered.sources, device=device),
+                        torch.as_tensor(gathered.factors, dtype=values.dtype, device=device),
+                        torch.as_tensor(gathered.offset, dtype=values.dtype, device=device),
+                    )
         return self._held[key]
 
 
