@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from augury import envs
 from augury.augmentations.base import augmentation, static
@@ -161,7 +162,7 @@ class Robot(NamedTuple):
     name: str
     model: mujoco.MjModel
     table: Sequence[Quantity]
-    normal: str = "y"
+    normal: str = "auto"
     largest_turn: float = np.pi
     forward_weight: float = 0.0
     state_table: Sequence[Quantity] = ()
@@ -178,7 +179,7 @@ class Robot(NamedTuple):
             source = unwrapped(source)
         name = str(getattr(source, "name", type(source).__name__))
         if isinstance(getattr(source, "model", None), mujoco.MjModel) and _lists_quantities(source):
-            normal, weight = getattr(source, "mirror_normal", "y"), getattr(source, "forward_weight", 0.0)
+            normal, weight = getattr(source, "mirror_normal", "auto"), getattr(source, "forward_weight", 0.0)
             turn = getattr(source, "largest_turn", 0.0) or np.pi
             whole = getattr(source, "state_table", ()) if hasattr(source, STATE) else ()
             around = getattr(source, "action_scale", None) is not None
@@ -202,14 +203,21 @@ def reflect(
     normal: str | None = None,
     table: Sequence[Quantity] | None = None,
     pairs: Mapping[str, str] | None = None,
+    distance: float | None = None,
+    reference: str | npt.ArrayLike | None = None,
+    only: str | None = None,
     forward_weight: float | None = None,
     despite_findings: bool = False,
 ) -> Reflect:
-    """Mirror the robot, its left and right exchanged; the map is derived from its model."""
-    if normal not in (None, "x", "y"):
-        raise UserError(f"the mirror's normal must be 'x' or 'y', not {normal!r}")
+    """Mirror the robot, its left and right exchanged; the map is derived from its model.
+
+    `normal`, `pairs`, `distance`, `reference` and `only` say where the mirror stands and what it exchanges, as
+    in `augury.symmetry.reflection`.
+    """
+    if normal not in (None, "auto", "x", "y", "z"):
+        raise UserError(f"the mirror's normal must be 'x', 'y', 'z' or 'auto', not {normal!r}")
     own = _given(Robot.of(robot), normal=normal, table=table, forward_weight=forward_weight)
-    found = reflection(own.model, own.normal, pairs)
+    found = reflection(own.model, own.normal, pairs, distance=distance, reference=reference, only=only)
     if not despite_findings:
         _refuse(found.findings)
         if found.not_compared and (error := simulated_error(own.model, found)) > SIMULATED_TOLERANCE:
@@ -223,15 +231,16 @@ def reflect(
         )
     observation = observation_map(found, own.table)
     if all(np.array_equal(each.matrix, np.eye(len(each.matrix))) for each in (observation, found.ctrl)):
-        other = "x" if own.normal == "y" else "y"
+        own_normal = found.normal_name
+        other = "x" if own_normal == "y" else "y"
         raise SymmetryError(
-            f"the mirror with normal {own.normal} changes nothing that {own.name} sees or does: try {other}"
+            f"the mirror with normal {own_normal} changes nothing that {own.name} sees or does: try {other}"
         )
     return Reflect(
         robot=own.name,
         observation=Mapped.of(observation),
         action=Mapped.of(found.ctrl),
-        velocity_signs=(-1.0 if own.normal == "x" else 1.0, -1.0 if own.normal == "y" else 1.0),
+        velocity_signs=(-1.0 if found.normal_name == "x" else 1.0, -1.0 if found.normal_name == "y" else 1.0),
         forward_weight=own.forward_weight,
         state=Mapped.of(observation_map(found, own.state_table)) if own.state_table else None,
     )

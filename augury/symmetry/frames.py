@@ -7,19 +7,32 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.symmetry.maps import Array, SymmetryError
+from augury.symmetry.placement import placed
 
 
 class Mirror:
-    """A model at its reference pose qpos0, before a plane mirror through the origin.
+    """A model at its reference pose, before a plane mirror.
+
+    `model` is the given one. Where the plane does not pass through the origin, or the reference is not qpos0,
+    it is rewritten so that both are so.
 
     If the mirror image of a is b, `turned(a, b)` takes vectors in the frame of a to those in the frame of b.
     It is improper: axial vectors, as angular velocity and torque, get its negative.
     """
 
-    def __init__(self, model: mujoco.MjModel, normal: str | npt.ArrayLike):
-        self.model = model
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        normal: str | npt.ArrayLike,
+        distance: float = 0.0,
+        reference: Array | None = None,
+    ):
         self.normal = _unit(normal)
+        self.distance, self.reference = distance, reference
         self.matrix: Array = np.eye(3) - 2 * np.outer(self.normal, self.normal)
+        self.shift: Array = 2 * distance * self.normal
+        """What mirrored positions in the given model's world have in addition."""
+        self.model = model = placed(model, reference, distance * self.normal)
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         self.data = data
@@ -41,7 +54,7 @@ class Mirror:
         axes = self.frames[kind][1]
         return axes[second].T @ self.matrix @ axes[first]
 
-    def distance(self, kind: str, first: int, second: int) -> float:
+    def apart(self, kind: str, first: int, second: int) -> float:
         """How far the mirrored first is from the second."""
         positions = self.frames[kind][0]
         return float(np.linalg.norm(self.matrix @ positions[first] - positions[second]))
@@ -77,7 +90,7 @@ def quaternion_between(left: Array, right: Array, first: Array, second: Array) -
 def _unit(normal: str | npt.ArrayLike) -> Array:
     if isinstance(normal, str):
         if normal not in ("x", "y", "z"):
-            raise SymmetryError(f"normal '{normal}': choose x, y, z or a vector")
+            raise SymmetryError(f"normal '{normal}': choose x, y, z, auto or a vector")
         return np.eye(3)["xyz".index(normal)]
     vector = np.asarray(normal, float)
     if vector.shape != (3,) or not np.linalg.norm(vector) > 0:

@@ -42,6 +42,11 @@ class AffineMap:
         return self._exchange()[1]
 
     @property
+    def is_identity(self) -> bool:
+        """Whether everything is its own image."""
+        return np.array_equal(self.matrix, np.eye(len(self.offset))) and not self.offset.any()
+
+    @property
     def is_involution(self) -> bool:
         """Whether the image of the image is the original."""
         size = len(self.offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -13,11 +13,19 @@ from augury.envs.mujoco.anatomy import Anatomy
 from augury.envs.mujoco.quantities import Quantity
 from augury.symmetry.audit.findings import Finding
 from augury.symmetry.audit.model import findings_in, not_compared
-from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import AffineMap, Array, Symmetry, SymmetryError
-from augury.symmetry.pairing.elements import pair_all
+from augury.symmetry.pairing.elements import both_ways, pair_all
+from augury.symmetry.pairing.part import part_of
+from augury.symmetry.part_findings import about_the_part
+from augury.symmetry.planes import best_mirror
+from augury.symmetry.reference import reference_pose
 from augury.symmetry.sensors import sensor_map
 from augury.symmetry.state import activation_map, control_map, position_map, vector_map, velocity_map
+
+_NORMALS = ("y", "x", "z")
+"""Normals to try: left and right first, then front and back."""
+_FITS = 0.01
+"""Largest misfit of a mirror that is taken without a look at the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,23 +33,70 @@ class Reflection(Symmetry):
     """How a model is mirrored, and everything found that makes the mirror image behave differently."""
 
     normal: Array
+    distance: float
+    """Of the mirror plane from the origin, along the normal."""
+    reference: Array | None
+    """The pose in which the model is symmetric; None for qpos0."""
+    misfit: float
+    """How far mirrored bodies are from their images, as a share of the model's size."""
     pairs: dict[str, dict[str, str]]
     """Name of the image by name, for every "body", "joint" and "actuator"."""
     findings: list[Finding]
     not_compared: list[str]
     """What the audit does not know; the simulator does: see `simulated_error`."""
+    left_out: dict[str, list[str]]
+    """The joints and actuators that stay as they are, where only a part of the robot is mirrored."""
+
+    @property
+    def normal_name(self) -> str:
+        """The normal as "x", "y", "z", or its numbers."""
+        for axis, unit in zip("xyz", np.eye(3), strict=True):
+            if np.array_equal(np.abs(self.normal), unit):
+                return axis
+        return " ".join(f"{number:.6g}" for number in self.normal)
+
+    @property
+    def plane(self) -> str:
+        """Where the mirror stands, as a person reads it."""
+        through = f", {self.distance:.6g} from the origin" if self.distance else ""
+        return f"normal {self.normal_name}{through}"
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether every state and every control is its own image."""
+        return all(each.is_identity for each in (self.qpos, self.qvel, self.act, self.ctrl))
 
 
 def reflection(
-    model: mujoco.MjModel, normal: str | npt.ArrayLike = "y", pairs: Mapping[str, str] | None = None
+    model: mujoco.MjModel,
+    normal: str | npt.ArrayLike = "auto",
+    pairs: Mapping[str, str] | None = None,
+    *,
+    distance: float | None = None,
+    reference: str | npt.ArrayLike | None = None,
+    only: str | None = None,
 ) -> Reflection:
-    """Derive how a model is reflected through the plane with this normal through the origin.
+    """Derive how a model is reflected through a plane.
 
-    Bodies are paired by where they are at the reference pose qpos0, and by their names where that does not
-    tell. `pairs` says it by name for bodies and actuators: {"thigh": "thigh_left"}.
+    Its normal is "x", "y", "z" or a vector; "auto" takes the first of y, x and z at which every body has an
+    image and something changes. The plane passes through the origin, or where bodies that hang on the world
+    fit far better; `distance` says how far from the origin it is.
+
+    Bodies are paired by where they are at the reference pose, and by their names where that does not tell.
+    `pairs` says it by name for bodies and actuators: {"thigh": "thigh_left"}. The reference is qpos0, or the
+    symmetric pose nearest to a keyframe or to a qpos that is given.
+
+    `only` is a regular expression: joints whose names have no match of it stay as they are. The base is
+    mirrored with the part. This is a symmetry of the part, not of the robot: the rest still moves it.
     """
-    mirror = Mirror(model, normal)
-    pairing = pair_all(mirror, pairs or {})
+    if isinstance(normal, str) and normal == "auto":
+        return _first_that_serves(
+            lambda each: reflection(model, each, pairs, distance=distance, reference=reference, only=only)
+        )
+    part, given = part_of(model, only), both_ways(model, pairs or {})
+    pose = None if reference is None else reference_pose(model, reference)
+    mirror, misfit = best_mirror(model, normal, given, part, distance, pose)
+    pairing = pair_all(mirror, given, part)
     sensors, without_map = sensor_map(pairing)
     qpos, vectors = position_map(pairing), vector_map(pairing)
     found = Reflection(
@@ -54,6 +109,9 @@ def reflection(
         vectors=vectors,
         pseudovectors=AffineMap(-vectors.matrix, vectors.offset),
         normal=mirror.normal,
+        distance=mirror.distance,
+        reference=mirror.reference,
+        misfit=misfit,
         pairs={
             kind: {
                 pairing.label(kind, index): pairing.label(kind, image)
@@ -61,8 +119,13 @@ def reflection(
             }
             for kind in ("body", "joint", "actuator")
         },
-        findings=findings_in(pairing),
+        findings=about_the_part(pairing, findings_in(pairing)),
         not_compared=without_map + not_compared(pairing),
+        left_out={
+            kind: [pairing.label(kind, index) for index in sorted(pairing.left_out[kind])]
+            for kind in ("joint", "actuator")
+            if pairing.left_out[kind]
+        },
     )
     assert all(each.is_involution for each in (found.qpos, found.qvel, found.act, found.ctrl))
     return found
@@ -98,6 +161,28 @@ def observation_map(symmetry: Symmetry, table: Sequence[Quantity]) -> AffineMap:
             matrix[number, column[_key(own, needed)]] = row[needed]
         offset[number] = maps[kind].offset[address]
     return AffineMap(matrix, offset)
+
+
+def _first_that_serves(derive: Callable[[str], Reflection]) -> Reflection:
+    """The first mirror that changes something, fits and keeps gravity; else the one that comes nearest."""
+    found, refused = [], []
+    for normal in _NORMALS:
+        try:
+            one = derive(normal)
+        except SymmetryError as error:
+            refused.append(error)
+            continue
+        lacks = (one.changes_nothing, _turns_gravity(one), one.misfit * (one.misfit > _FITS))
+        if not any(lacks):
+            return one
+        found.append((lacks, one))
+    if not found:
+        raise SymmetryError(f"none of the normals y, x and z serves; for y: {refused[0]}")
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _turns_gravity(found: Reflection) -> bool:
+    return any(finding.parameter == "option gravity" for finding in found.findings)
 
 
 def _key(own: Quantity, address: int) -> tuple[str, int, str]:

@@ -28,6 +28,7 @@ _IN_WORLD_POLAR = {
     _S.mjSENS_FRAMEPOS, _S.mjSENS_FRAMELINVEL, _S.mjSENS_FRAMELINACC, _S.mjSENS_SUBTREECOM,
     _S.mjSENS_SUBTREELINVEL,
 }  # fmt: skip
+_IN_WORLD_POINTS = {_S.mjSENS_FRAMEPOS, _S.mjSENS_SUBTREECOM}
 _IN_WORLD_AXIAL = {_S.mjSENS_FRAMEANGVEL, _S.mjSENS_FRAMEANGACC, _S.mjSENS_SUBTREEANGMOM}
 _AXES = {_S.mjSENS_FRAMEXAXIS: 0, _S.mjSENS_FRAMEYAXIS: 1, _S.mjSENS_FRAMEZAXIS: 2}
 
@@ -45,6 +46,9 @@ def sensor_map(pairing: Pairing) -> tuple[AffineMap, list[str]]:
     pairing.images["sensor"] = _images(pairing)
     for sensor, image in enumerate(pairing.images["sensor"]):
         start, size = int(model.sensor_adr[sensor]), int(model.sensor_dim[sensor])
+        if _stays(pairing, sensor):
+            blocks.put(start, start, np.eye(size))
+            continue
         block = None if image < 0 else _block(pairing, sensor, image)
         if block is None or block.shape != (size, size):
             blocks.matrix[start : start + size] = np.nan
@@ -52,10 +56,12 @@ def sensor_map(pairing: Pairing) -> tuple[AffineMap, list[str]]:
             missing.append(f"sensor '{pairing.label('sensor', sensor)}': {why}")
             continue
         to = int(model.sensor_adr[image])
-        offset = 0.0
+        offset: Array | float = 0.0
         if int(model.sensor_type[sensor]) in _LENGTHS:
             reference = pairing.mirror.data.sensordata
             offset = (reference[to : to + size] - block @ reference[start : start + size]).item()
+        elif int(model.sensor_type[sensor]) in _IN_WORLD_POINTS and model.sensor_refid[sensor] < 0:
+            offset = pairing.mirror.shift
         blocks.put(to, start, block, offset)
     return blocks.finished(), missing
 
@@ -76,6 +82,12 @@ def _images(pairing: Pairing) -> list[int]:
                     del free[taken]
                 break
     return images
+
+
+def _stays(pairing: Pairing, sensor: int) -> bool:
+    """Whether a sensor is about what stays as it is."""
+    kind, index = _objects(pairing.model, sensor)[0]
+    return index in pairing.left_out.get(_KINDS.get(kind, ""), set())
 
 
 def _objects(model: mujoco.MjModel, sensor: int) -> list[tuple[int, int]]:

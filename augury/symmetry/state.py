@@ -21,8 +21,10 @@ def position_map(pairing: Pairing) -> AffineMap:
         to, source = int(model.jnt_qposadr[image]), int(model.jnt_qposadr[joint])
         kind = model.jnt_type[joint]
         if kind == _JOINT.mjJNT_FREE:
-            blocks.put(to, source, pairing.mirror.matrix)
+            blocks.put(to, source, pairing.mirror.matrix, pairing.mirror.shift)
             blocks.put(to + 3, source + 3, _free_orientation(pairing, joint, image))
+        elif kind == _JOINT.mjJNT_BALL and joint in pairing.left_out["joint"]:
+            blocks.put(to, source, np.eye(4))
         elif kind == _JOINT.mjJNT_BALL:
             blocks.put(to, source, ball_orientation(pairing, joint))
         else:
@@ -41,6 +43,8 @@ def velocity_map(pairing: Pairing) -> AffineMap:
         if kind == _JOINT.mjJNT_FREE:
             blocks.put(to, source, pairing.mirror.matrix)
             blocks.put(to + 3, source + 3, -pairing.turned("body", model.jnt_bodyid[joint]))
+        elif kind == _JOINT.mjJNT_BALL and joint in pairing.left_out["joint"]:
+            blocks.put(to, source, np.eye(3))
         elif kind == _JOINT.mjJNT_BALL:
             blocks.put(to, source, -pairing.turned("body", model.jnt_bodyid[joint]))
         else:
@@ -56,14 +60,13 @@ def control_map(pairing: Pairing) -> AffineMap:
         raise SymmetryError(
             f"actuator '{pairing.label('actuator', many)}' has several controls: not supported"
         )
-    return _actuator_map(pairing, model.nu, model.actuator_ctrladr, model.actuator_ctrlnum)
+    return _actuator_map(pairing, "ctrl", model.nu, model.actuator_ctrladr, model.actuator_ctrlnum)
 
 
 def activation_map(pairing: Pairing) -> AffineMap:
     """How the states of actuators map: like their controls."""
-    return _actuator_map(
-        pairing, pairing.model.na, pairing.model.actuator_actadr, pairing.model.actuator_actnum
-    )
+    model = pairing.model
+    return _actuator_map(pairing, "act", model.na, model.actuator_actadr, model.actuator_actnum)
 
 
 def vector_map(pairing: Pairing) -> AffineMap:
@@ -92,10 +95,10 @@ def _free_orientation(pairing: Pairing, joint: int, image: int) -> Array:
     )
 
 
-def _actuator_map(pairing: Pairing, size: int, start: Array, count: Array) -> AffineMap:
+def _actuator_map(pairing: Pairing, what: str, size: int, start: Array, count: Array) -> AffineMap:
     blocks = Blocks(size)
     for actuator, image in enumerate(pairing.images["actuator"]):
         if count[actuator]:
-            sign = pairing.signs["actuator"][actuator]
-            blocks.put(int(start[image]), int(start[actuator]), sign * np.eye(count[actuator]))
+            matrix = pairing.signs["actuator"][actuator] * np.eye(count[actuator])
+            blocks.put(int(start[image]), int(start[actuator]), matrix, pairing.offsets[what][actuator])
     return blocks.finished()

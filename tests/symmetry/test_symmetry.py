@@ -624,11 +624,11 @@ ONE_ARM = """
 
 def test_a_body_without_image_is_named() -> None:
     with pytest.raises(SymmetryError, match=r"'only_arm' \(on 'trunk'\)"):
-        reflection(from_xml(ONE_ARM))
+        reflection(from_xml(ONE_ARM), "y")
 
 
 def test_a_part_that_cannot_move_by_itself_is_left_to_the_audit() -> None:
-    found = reflection(from_xml(ONE_ARM.replace("<joint/>", ""))).findings
+    found = reflection(from_xml(ONE_ARM.replace("<joint/>", "")), "y").findings
     assert ("body pos", "only_arm") in {(f.parameter, f.first) for f in found}
 
 
@@ -638,7 +638,7 @@ def test_bodies_of_other_structure_are_no_images() -> None:
         'name="right"', 'name="right" pos="0 -0.3 0"'
     )
     with pytest.raises(SymmetryError, match="'left'"):
-        reflection(from_xml(xml))
+        reflection(from_xml(xml), "y")
 
 
 def test_perpendicular_axes_have_no_sign() -> None:

@@ -7,9 +7,10 @@ import numpy as np
 
 from augury.symmetry.audit.findings import Comparison
 from augury.symmetry.audit.joint_parameters import mirrored_range
-from augury.symmetry.pairing.actuators import mirrored_gear
+from augury.symmetry.pairing.actuators import follows_a_target, mirrored_gear
 from augury.symmetry.pairing.tendons import coefficients, mirrored_coefficients
 
+_ON_JOINTS = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 _GAIN, _BIAS, _DYNAMICS = mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtDyn
 
 
@@ -53,6 +54,7 @@ def audit_actuators(comparison: Comparison) -> None:
     for pair in pairing.pairs("actuator"):
         first, second = pair
         sign = pairing.signs["actuator"][first]
+        _target(comparison, pair)
         gears, mirrored = model.actuator_gear, sign * mirrored_gear(pairing, first)
         if not gears[[first, second], 1:].any():
             gears, mirrored = gears[:, 0], mirrored[0]
@@ -60,7 +62,9 @@ def audit_actuators(comparison: Comparison) -> None:
         for name in ("ctrl", "force", "act"):
             if getattr(model, f"actuator_{name}limited")[[first, second]].all():
                 ranges = getattr(model, f"actuator_{name}range")
-                comparison.expect(f"actuator {name}range", pair, ranges, mirrored_range(ranges[first], sign))
+                offset = pairing.offsets[name][first] if name in pairing.offsets else 0.0
+                mirrored = mirrored_range(ranges[first], sign) + offset
+                comparison.expect(f"actuator {name}range", pair, ranges, mirrored)
         _motor(comparison, pair, sign)
 
 
@@ -71,6 +75,19 @@ def has_unknown_motors(model: mujoco.MjModel) -> bool:
         or np.any(model.actuator_biastype > int(_BIAS.mjBIAS_MUSCLE))
         or np.any(model.actuator_dyntype > int(_DYNAMICS.mjDYN_MUSCLE))
     )
+
+
+def _target(comparison: Comparison, pair: tuple[int, int]) -> None:
+    """Note an actuator that drives the image of its joint through a constraint between joints."""
+    model, pairing = comparison.model, comparison.pairing
+    if int(model.actuator_trntype[pair[0]]) not in _ON_JOINTS:
+        return
+    targets = [int(model.actuator_trnid[actuator, 0]) for actuator in pair]
+    mirrored = pairing.images["joint"][targets[0]]
+    if mirrored != targets[1]:
+        names = [pairing.label("joint", joint) for joint in (*targets, mirrored)]
+        why = f"it should drive {names[2]}, and does so through a constraint"
+        comparison.note("actuator joint", pair, names[0], names[1], why)
 
 
 def _motor(comparison: Comparison, pair: tuple[int, int], sign: float) -> None:
@@ -86,6 +103,6 @@ def _motor(comparison: Comparison, pair: tuple[int, int], sign: float) -> None:
         bias[0] *= sign
     comparison.expect("actuator gainprm", pair, model.actuator_gainprm, gain)
     comparison.expect("actuator biasprm", pair, model.actuator_biasprm, bias)
-    if bias.any() or kind != _GAIN.mjGAIN_FIXED:
+    if (bias.any() or kind != _GAIN.mjGAIN_FIXED) and not follows_a_target(model, first):
         lengths, extent = model.actuator_length0, comparison.pairing.mirror.size
         comparison.expect("actuator length0", pair, lengths, sign * lengths[first], extent)

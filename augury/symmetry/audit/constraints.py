@@ -96,11 +96,12 @@ def _matched(
 def _mirrored_objects(comparison: Comparison, equality: int) -> tuple[int, int]:
     model, image = comparison.model, comparison.pairing.image
     first, second = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
-    kind = _object_kind(model, equality)
+    kind = object_kind(model, equality)
     return image(kind, first), image(kind, second)
 
 
-def _object_kind(model: mujoco.MjModel, equality: int) -> str:
+def object_kind(model: mujoco.MjModel, equality: int) -> str:
+    """What an equality constraint is on."""
     kinds = {int(_E.mjEQ_JOINT): "joint", int(_E.mjEQ_TENDON): "tendon", int(_E.mjEQ_DISTANCE): "geom"}
     at_sites = model.eq_objtype[equality] == int(mujoco.mjtObj.mjOBJ_SITE)
     return kinds.get(int(model.eq_type[equality]), "site" if at_sites else "body")
@@ -118,7 +119,7 @@ def _mirrored_data(comparison: Comparison, equality: int) -> Array:
     """The numbers that the image of an equality constraint should have."""
     model, pairing = comparison.model, comparison.pairing
     first, second = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
-    data, kind = _data(model, equality).copy(), _object_kind(model, equality)
+    data, kind = _data(model, equality).copy(), object_kind(model, equality)
     if kind in ("joint", "tendon"):
         # q₁ = p₀ + p₁ q₂ + p₂ q₂² + …, all measured from the reference.
         signs = pairing.signs[kind]

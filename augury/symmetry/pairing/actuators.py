@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from augury.symmetry.maps import Array, SymmetryError
+from augury.symmetry.pairing.couplings import couplings
 from augury.symmetry.pairing.images import Pairing
 from augury.symmetry.pairing.matching import Ambiguous, NoImage, allowed, best_pairing
 from augury.symmetry.pairing.names import given_name, mirrored_names
@@ -21,14 +22,17 @@ def pair_actuators(pairing: Pairing, given: Mapping[str, str]) -> None:
     model = pairing.model
     count = range(model.nactuator)
     names = [given_name(model, "actuator", actuator) for actuator in count]
+    left_out = {actuator for actuator in count if _drives_what_stays(pairing, actuator)}
+    pairing.left_out["actuator"] = left_out
     costs = {
         (a, b): _difference(model, a, b)
         for a in count
         for b in count[a:]
-        if _same_drive(pairing, a, b) and allowed(given, names[a], names[b])
+        if not {a, b} & left_out and _same_drive(pairing, a, b) and allowed(given, names[a], names[b])
     }
+    mirrored = [actuator for actuator in count if actuator not in left_out]
     try:
-        found = best_pairing(count, costs, np.inf, lambda a, b: mirrored_names(names[a], names[b]))
+        found = best_pairing(mirrored, costs, np.inf, lambda a, b: mirrored_names(names[a], names[b]))
     except NoImage as error:
         raise SymmetryError(
             f"no actuator is the mirror image of '{pairing.label('actuator', error.element)}': "
@@ -40,11 +44,28 @@ def pair_actuators(pairing: Pairing, given: Mapping[str, str]) -> None:
             f"the mirror image of actuator '{pairing.label('actuator', error.element)}' could be {options}: "
             "give them names, and say which it is in pairs"
         ) from None
-    pairing.images["actuator"] = [found[actuator] for actuator in count]
+    pairing.images["actuator"] = [found.get(actuator, actuator) for actuator in count]
     pairing.signs["actuator"] = [
-        -1.0 if mirrored_gear(pairing, a) @ model.actuator_gear[b] < 0 else 1.0
+        -1.0 if a not in left_out and mirrored_gear(pairing, a) @ model.actuator_gear[b] < 0 else 1.0
         for a, b in enumerate(pairing.images["actuator"])
     ]
+    offsets = [_servo_offset(pairing, actuator) for actuator in count]
+    integrates = model.actuator_dyntype == int(mujoco.mjtDyn.mjDYN_INTEGRATOR)
+    pairing.offsets = {
+        "act": offsets,
+        # The control of an integrator is the velocity of its target.
+        "ctrl": [0.0 if integral else offset for offset, integral in zip(offsets, integrates, strict=True)],
+    }
+
+
+def follows_a_target(model: mujoco.MjModel, actuator: int) -> bool:
+    """Whether an actuator is a servo: its control, or its state, is weighed against a length."""
+    return bool(
+        model.actuator_gaintype[actuator] == mujoco.mjtGain.mjGAIN_FIXED
+        and model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_AFFINE
+        and model.actuator_dyntype[actuator] <= int(mujoco.mjtDyn.mjDYN_FILTEREXACT)
+        and model.actuator_gainprm[actuator, 0]
+    )
 
 
 def mirrored_gear(pairing: Pairing, actuator: int) -> Array:
@@ -64,7 +85,9 @@ def mirrored_gear(pairing: Pairing, actuator: int) -> Array:
             )
         if model.jnt_type[target] == _TYPE.mjJNT_BALL:
             return np.concatenate([-pairing.turned("body", frame) @ force, torque])
-        return pairing.signs["joint"][target] * gear
+        driven = int(model.actuator_trnid[pairing.images["actuator"][actuator], 0])
+        through = couplings(model).get((pairing.images["joint"][target], driven), 1.0)
+        return pairing.signs["joint"][target] * through * gear
     if drives == _DRIVES.mjTRN_TENDON:
         return pairing.signs["tendon"][target] * gear
     if drives == _DRIVES.mjTRN_SITE:
@@ -75,21 +98,48 @@ def mirrored_gear(pairing: Pairing, actuator: int) -> Array:
     raise SymmetryError(f"actuator '{pairing.label('actuator', actuator)}': its kind is not supported")
 
 
+def _servo_offset(pairing: Pairing, actuator: int) -> float:
+    """What the target of the image has in addition, because the length that it is compared with has it."""
+    model = pairing.model
+    first, second = sorted((actuator, pairing.images["actuator"][actuator]))
+    if not follows_a_target(model, first) or not follows_a_target(model, second):
+        return 0.0
+    sign, lengths = pairing.signs["actuator"][actuator], model.actuator_length0
+    stiffness = -model.actuator_biasprm[first, 1] / model.actuator_gainprm[first, 0]
+    offset = float(stiffness * (lengths[second] - sign * lengths[first]))
+    return offset if actuator == first else -sign * offset
+
+
+def _target_kind(model: mujoco.MjModel, actuator: int) -> str:
+    return {
+        _DRIVES.mjTRN_TENDON: "tendon",
+        _DRIVES.mjTRN_SITE: "site",
+        _DRIVES.mjTRN_SLIDERCRANK: "site",
+        _DRIVES.mjTRN_BODY: "body",
+    }.get(int(model.actuator_trntype[actuator]), "joint")
+
+
+def _drives_what_stays(pairing: Pairing, actuator: int) -> bool:
+    target = int(pairing.model.actuator_trnid[actuator, 0])
+    return target in pairing.left_out[_target_kind(pairing.model, actuator)]
+
+
 def _same_drive(pairing: Pairing, first: int, second: int) -> bool:
     """Whether the second drives the image of what the first drives, with the same kind of motor."""
     model = pairing.model
     kinds = ("trntype", "gaintype", "biastype", "dyntype")
     if any(getattr(model, f"actuator_{k}")[first] != getattr(model, f"actuator_{k}")[second] for k in kinds):
         return False
-    drives = int(model.actuator_trntype[first])
-    kind = {
-        _DRIVES.mjTRN_TENDON: "tendon",
-        _DRIVES.mjTRN_SITE: "site",
-        _DRIVES.mjTRN_SLIDERCRANK: "site",
-        _DRIVES.mjTRN_BODY: "body",
-    }.get(drives, "joint")
+    kind = _target_kind(model, first)
     mirrored = [pairing.image(kind, int(target)) for target in model.actuator_trnid[first]]
-    return mirrored == model.actuator_trnid[second].tolist()
+    targets = model.actuator_trnid[second].tolist()
+    if mirrored == targets or kind != "joint":
+        return mirrored == targets
+    # Nothing drives the image itself, but a joint that moves as one with it is driven.
+    undriven = (
+        mirrored[0] not in model.actuator_trnid[model.actuator_trntype == model.actuator_trntype[first], 0]
+    )
+    return undriven and (mirrored[0], targets[0]) in couplings(model)
 
 
 def _difference(model: mujoco.MjModel, first: int, second: int) -> float:

@@ -3,43 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
 
 from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import Array, SymmetryError
+from augury.symmetry.pairing.couplings import couplings
 from augury.symmetry.pairing.matching import Ambiguous, NoImage, allowed, best_pairing
 from augury.symmetry.pairing.names import body_name, label, mirrored_names
+from augury.symmetry.pairing.part import Part
 
 _CLOSE = 0.01
 """Pairs whose distances differ by less than this share of the model's size leave the choice to names."""
 _FAR = 0.1
 """Bodies further apart than this are no mirror images, unless the user says so."""
+_HINT = 0.01
+"""What a joint whose range is another counts in addition, as one more point at this distance."""
+_SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
 
 class BodyPairing:
     """Matches the tree of bodies with its mirror image, from the world down."""
 
-    def __init__(self, mirror: Mirror, given: Mapping[str, str]):
-        self.mirror, self.model, self.given = mirror, mirror.model, given
+    def __init__(self, mirror: Mirror, given: Mapping[str, str], part: Part):
+        self.mirror, self.model, self.given, self.part = mirror, mirror.model, given, part
         model = self.model
         self.children: list[list[int]] = [[] for _ in range(model.nbody)]
         for body in range(1, model.nbody):
-            self.children[model.body_parentid[body]].append(body)
-        self.features = [_features(mirror, body) for body in range(model.nbody)]
+            if body not in part.bodies:
+                self.children[model.body_parentid[body]].append(body)
+        self.features = [_features(model, mirror.data, body) for body in range(model.nbody)]
         self.names = [body_name(model, body) for body in range(model.nbody)]
         self.structure = [_structure(model, body) for body in range(model.nbody)]
         self.images: dict[int, int] = {}
+        self.shifts = np.zeros((model.nbody, 3))
+        """How far the mirrored tree of a free body is from that of its image: a part of the state."""
 
     def images_of_all(self) -> list[int]:
         """The image of every body."""
         self._pair(0, 0, np.zeros(3))
-        return [self.images[body] for body in range(self.model.nbody)]
+        return [self.images.get(body, body) for body in range(self.model.nbody)]
+
+    def misfits(self, data: mujoco.MjData) -> Array:
+        """By how much mirrored bodies, anchors and axes miss their images, in some pose: vectors in rows.
+
+        Centres of mass are left to the audit: of some robots they are known to a centimetre.
+        """
+        matrix, size, rows = self.mirror.matrix, self.mirror.size, []
+        for body, image in self.images.items():
+            joints, others = (_joints_of(self.model, each) for each in (body, image))
+            points, other_points = (
+                np.vstack([data.xpos[each], data.xanchor[own]])
+                for each, own in ((body, joints), (image, others))
+            )
+            rows.append(points @ matrix.T - self.shifts[body] - other_points)
+            for joint, other in zip(joints, others, strict=True):
+                # An axis and its opposite are one line.
+                axis, other_axis = matrix @ data.xaxis[joint], data.xaxis[other]
+                rows.append(size * (np.outer(axis, axis) - np.outer(other_axis, other_axis)))
+        return np.concatenate(rows)
 
     def _pair(self, first: int, second: int, shift: Array) -> None:
         """Take two bodies for images of each other, and match their children."""
         self.images |= {first: second, second: first}
+        self.shifts[first], self.shifts[second] = shift, -self.mirror.matrix @ shift
         left, right = self.children[first], self.children[second]
         costs = {
             (a, b): distance
@@ -79,13 +108,14 @@ class BodyPairing:
     def _summed(self, first: int, second: int, shift: Array) -> tuple[float, int]:
         left, right = self.children[first], self.children[second]
         if (
-            self.structure[first] != self.structure[second]
+            not self._same_structure(first, second)
             or len(left) != len(right)
             or not allowed(self.given, self.names[first], self.names[second])
         ):
             return np.inf, 1
         apart = self._apart(first, second, shift)
         total, count = float(apart.sum()), len(apart)
+        total += _HINT * self.mirror.size * self._ranges_that_differ(first, second)
         if left:
             from scipy.optimize import linear_sum_assignment  # slow to import, and most never get here
 
@@ -95,6 +125,28 @@ class BodyPairing:
                 total += below[row][column][0]
                 count += below[row][column][1]
         return total, count
+
+    def _same_structure(self, first: int, second: int) -> bool:
+        one, other = self.structure[first], self.structure[second]
+        alike = one.joints == other.joints and one.mocap == other.mocap
+        driven_alike = one.driven == other.driven or one.moved == other.moved
+        return alike and (driven_alike or self.names[first] in self.given)
+
+    def _ranges_that_differ(self, first: int, second: int) -> int:
+        """Joints that move the other way: it tells the fingers of a closed hand apart."""
+        model, axes = self.model, self.mirror.data.xaxis
+        different = 0
+        for joint, other in zip(*(_joints_of(model, body) for body in (first, second)), strict=True):
+            kind = int(model.jnt_type[joint])
+            if kind in _SINGLE and model.jnt_limited[[joint, other]].all():
+                axial = -1 if kind == mujoco.mjtJoint.mjJNT_HINGE else 1
+                sign = np.sign(axial * (self.mirror.matrix @ axes[joint]) @ axes[other])
+                limits, others = (
+                    model.jnt_range[j] - model.qpos0[model.jnt_qposadr[j]] for j in (joint, other)
+                )
+                mirrored = limits if sign >= 0 else -limits[::-1]
+                different += not np.allclose(mirrored, others, rtol=0.1, atol=0.1 * np.ptp(others))
+        return different
 
     def _apart(self, first: int, second: int, shift: Array) -> Array:
         """How far the mirrored points of the first body are from those of the second."""
@@ -126,21 +178,36 @@ class BodyPairing:
         )
 
 
-def _features(mirror: Mirror, body: int) -> Array:
+def _features(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Array:
     """Points by which a body is recognised: its origin, its centre of mass, its joints' anchors."""
-    start, count = mirror.model.body_jntadr[body], mirror.model.body_jntnum[body]
-    points = (mirror.data.xpos[body], mirror.data.xipos[body], *mirror.data.xanchor[start : start + count])
-    return np.array(points)
+    return np.array((data.xpos[body], data.xipos[body], *data.xanchor[_joints_of(model, body)]))
 
 
-def _structure(model: mujoco.MjModel, body: int) -> tuple[object, ...]:
-    """What bodies must have in common to be images of each other: joints, and which of them are driven."""
-    joints = range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body])
+def _joints_of(model: mujoco.MjModel, body: int) -> list[int]:
+    return list(range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]))
+
+
+class _Structure(NamedTuple):
+    """What images have in common."""
+
+    joints: tuple[int, ...]
+    """Their types."""
+    mocap: bool
+    driven: tuple[int, ...]
+    """Actuators on each of them."""
+    moved: tuple[bool, ...]
+    """Whether one drives it, or a joint that moves as one with it."""
+
+
+def _structure(model: mujoco.MjModel, body: int) -> _Structure:
+    joints, coupled = _joints_of(model, body), couplings(model)
     on_joint = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
-    driven = model.actuator_trnid[np.isin(model.actuator_trntype, on_joint), 0]
-    return (
-        bool(model.body_mocapid[body] >= 0),
-        *((int(model.jnt_type[joint]), int((driven == joint).sum())) for joint in joints),
+    targets = model.actuator_trnid[np.isin(model.actuator_trntype, on_joint), 0].tolist()
+    return _Structure(
+        joints=tuple(int(model.jnt_type[joint]) for joint in joints),
+        mocap=bool(model.body_mocapid[body] >= 0),
+        driven=tuple(targets.count(joint) for joint in joints),
+        moved=tuple(any(t == joint or (joint, t) in coupled for t in targets) for joint in joints),
     )
 
 

@@ -17,15 +17,16 @@ from augury.symmetry.pairing.images import NO_IMAGE, Pairing
 from augury.symmetry.pairing.joints import pair_joints
 from augury.symmetry.pairing.matching import cheap_pairing
 from augury.symmetry.pairing.names import body_name, given_name
+from augury.symmetry.pairing.part import Part
 from augury.symmetry.pairing.tendons import pair_tendons
 
 
-def pair_all(mirror: Mirror, given: Mapping[str, str]) -> Pairing:
-    """Find every image. What the user gave, by name, holds in both directions."""
+def pair_all(mirror: Mirror, given: Mapping[str, str], part: Part) -> Pairing:
+    """Find every image; what the user gave, by name, is in both directions."""
     model = mirror.model
-    given = _both_ways(model, given)
     pairing = Pairing(mirror)
-    pairing.images["body"] = BodyPairing(mirror, given).images_of_all()
+    pairing.left_out = {"body": set(part.bodies), "joint": set(part.joints)}
+    pairing.images["body"] = BodyPairing(mirror, given, part).images_of_all()
     pair_joints(pairing)
     _pair_attached(pairing, "geom", set(geoms_that_matter(model)))
     _pair_attached(pairing, "site", set())
@@ -34,14 +35,22 @@ def pair_all(mirror: Mirror, given: Mapping[str, str]) -> Pairing:
     return pairing
 
 
-def _both_ways(model: mujoco.MjModel, given: Mapping[str, str]) -> dict[str, str]:
-    known = {body_name(model, body) for body in range(model.nbody)}
-    known |= {given_name(model, "actuator", actuator) for actuator in range(model.nactuator)}
+def both_ways(model: mujoco.MjModel, given: Mapping[str, str]) -> dict[str, str]:
+    """What the user gave, by name, in both directions."""
+    bodies = {body_name(model, body) for body in range(model.nbody)}
+    actuators = {given_name(model, "actuator", actuator) for actuator in range(model.nactuator)}
+    joints = {
+        given_name(model, "joint", joint): body_name(model, model.jnt_bodyid[joint])
+        for joint in range(model.njnt)
+    }
+    known = bodies | actuators | joints.keys()
     both: dict[str, str] = {}
-    for first, second in given.items():
+    for pair in given.items():
+        # Joints are paired with their bodies; an actuator of the same name is paired with its joint.
+        first, second = (joints.get(name, name) if name not in bodies | actuators else name for name in pair)
         for name, image in ((first, second), (second, first)):
             if name not in known:
-                raise unknown_name("body or actuator in pairs", name, known - {""})
+                raise unknown_name("body, joint or actuator in pairs", name, known - {""})
             if both.setdefault(name, image) != image:
                 raise SymmetryError(
                     f"pairs: '{name}' cannot be the image of both '{both[name]}' and '{image}'"
@@ -56,12 +65,17 @@ def _pair_attached(pairing: Pairing, kind: str, matter: set[int]) -> None:
 
     def cost(a: int, b: int) -> float:
         different = int(types[a] != types[b]) + int((a in matter) != (b in matter))
-        return (
-            mirror.distance(kind, a, b) + float(np.abs(sizes[a] - sizes[b]).sum()) + different * mirror.size
-        )
+        return mirror.apart(kind, a, b) + float(np.abs(sizes[a] - sizes[b]).sum()) + different * mirror.size
 
     count = range(len(bodies))
+    left_out = {element for element in count if int(bodies[element]) in pairing.left_out["body"]}
+    pairing.left_out[kind] = left_out
     images = np.array(pairing.images["body"])
-    costs = {(a, b): cost(a, b) for a in count for b in count[a:] if bodies[b] == images[bodies[a]]}
-    found = cheap_pairing(count, costs)
+    costs = {
+        (a, b): cost(a, b)
+        for a in count
+        for b in count[a:]
+        if bodies[b] == images[bodies[a]] and a not in left_out
+    }
+    found = {element: element for element in left_out} | cheap_pairing(count, costs)
     pairing.images[kind] = [found.get(element, NO_IMAGE) for element in count]

@@ -21,6 +21,10 @@ class Pairing:
     mirror: Mirror
     images: dict[str, list[int]] = field(default_factory=dict)
     signs: dict[str, list[float]] = field(default_factory=dict)
+    offsets: dict[str, list[float]] = field(default_factory=dict)
+    """What is added to the "ctrl" and to the "act" of every actuator's image."""
+    left_out: dict[str, set[int]] = field(default_factory=dict)
+    """By kind: elements that stay as they are. Each is its own image."""
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -36,8 +40,9 @@ class Pairing:
         return self.mirror.turned(kind, index, self.images["body" if kind == "inertia" else kind][index])
 
     def pairs(self, kind: str) -> list[tuple[int, int]]:
-        """Every element that has an image with it, each pair once."""
-        return [(a, b) for a, b in enumerate(self.images[kind]) if a <= b]
+        """Every element that has an image with it, each pair once, but for those that stay as they are."""
+        left_out = self.left_out.get(kind, set())
+        return [(a, b) for a, b in enumerate(self.images[kind]) if a <= b and a not in left_out]
 
     def label(self, kind: str, index: int) -> str:
         """What an element is called."""

@@ -16,8 +16,17 @@ def pair_joints(pairing: Pairing) -> None:
     model = pairing.model
     images, signs = [], []
     for joint in range(model.njnt):
+        if joint in pairing.left_out["joint"]:
+            images.append(joint)
+            signs.append(1.0)
+            continue
         body = model.jnt_bodyid[joint]
         image = model.body_jntadr[pairing.images["body"][body]] + joint - model.body_jntadr[body]
+        if image in pairing.left_out["joint"]:
+            raise SymmetryError(
+                f"only: '{pairing.label('joint', joint)}' is mirrored to '{pairing.label('joint', image)}', "
+                "which must match too"
+            )
         images.append(int(image))
         signs.append(_axis_sign(pairing, joint, image))
     pairing.images["joint"], pairing.signs["joint"] = images, signs

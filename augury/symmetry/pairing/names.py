@@ -39,8 +39,8 @@ def label(model: mujoco.MjModel, kind: str, index: int) -> str:
 
 def mirrored_names(first: str, second: str) -> bool:
     """Whether two names differ in their side only: thigh and thigh_left, FL_hip and FR_hip."""
-    (first_side, first_rest), (second_side, second_rest) = _side_and_rest(first), _side_and_rest(second)
-    return bool(first_rest) and first_rest == second_rest and first_side != second_side
+    (first_sides, first_rest), (second_sides, second_rest) = _sides_and_rest(first), _sides_and_rest(second)
+    return bool(first_rest) and first_rest == second_rest and first_sides != second_sides
 
 
 def _whereabouts(model: mujoco.MjModel, kind: str, index: int) -> str:
@@ -54,14 +54,15 @@ def _whereabouts(model: mujoco.MjModel, kind: str, index: int) -> str:
     return ""
 
 
-def _side_and_rest(name: str) -> tuple[str, tuple[str, ...]]:
-    """The side a name tells, if any, and its other words."""
-    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
-    for place, word in enumerate(words):
-        side, rest = _split(word)
-        if side:
-            return side, (*words[:place], *rest, *words[place + 1 :])
-    return "", tuple(words)
+def _sides_and_rest(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The sides a name tells, and its other words; the left finger of the right hand tells two."""
+    sides: list[str] = []
+    others: list[str] = []
+    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name):
+        side, rest = _split(word.lower())
+        sides += [side] if side else []
+        others += rest
+    return tuple(sides), tuple(others)
 
 
 def _split(word: str) -> tuple[str, tuple[str, ...]]:

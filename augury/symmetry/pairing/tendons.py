@@ -14,6 +14,7 @@ _STEP = mujoco.mjtWrap
 def pair_tendons(pairing: Pairing) -> None:
     """Pair tendons along mirrored paths; where one is made of joints its length may change its sign."""
     count = range(pairing.model.ntendon)
+    pairing.left_out["tendon"] = {tendon for tendon in count if _stays(pairing, tendon)}
     likeness = {(a, b): _likeness(pairing, a, b) for a in count for b in count[a:]}
     found = cheap_pairing(count, {pair: -abs(like) for pair, like in likeness.items() if like})
     pairing.images["tendon"] = [found.get(tendon, NO_IMAGE) for tendon in count]
@@ -50,6 +51,13 @@ def _likeness(pairing: Pairing, first: int, second: int) -> float:
     # The length of a path is the same backwards, but for pulleys.
     pulley = _STEP.mjWRAP_PULLEY in (kind for kind, _, _ in path)
     return float(_path(model, second) in ([path] if pulley else [path, path[::-1]]))
+
+
+def _stays(pairing: Pairing, tendon: int) -> bool:
+    """Whether all that a tendon runs along stays as it is."""
+    kinds = {int(_STEP.mjWRAP_JOINT): "joint", int(_STEP.mjWRAP_SITE): "site"}
+    passed = [(kinds[kind], index) for kind, index, _ in _path(pairing.model, tendon) if kind in kinds]
+    return all(index in pairing.left_out[kind] for kind, index in passed)
 
 
 def _path(model: mujoco.MjModel, tendon: int) -> list[tuple[int, int, float]]:
