@@ -211,8 +211,8 @@ def reflect(
 ) -> Reflect:
     """Mirror the robot, its left and right exchanged; the map is derived from its model.
 
-    `normal`, `pairs`, `distance`, `reference` and `only` say where the mirror stands and what it exchanges, as
-    in `augury.symmetry.reflection`.
+    `normal`, `pairs`, `distance`, `reference` and `only` say where the mirror stands and what it exchanges:
+    see `augury.symmetry.reflection`.
     """
     if normal not in (None, "auto", "x", "y", "z"):
         raise UserError(f"the mirror's normal must be 'x', 'y', 'z' or 'auto', not {normal!r}")
@@ -220,7 +220,8 @@ def reflect(
     found = reflection(own.model, own.normal, pairs, distance=distance, reference=reference, only=only)
     if not despite_findings:
         _refuse(found.findings)
-        if found.not_compared and (error := simulated_error(own.model, found)) > SIMULATED_TOLERANCE:
+        unknown = found.not_compared and not found.left_out  # a part is moved by the rest, too
+        if unknown and (error := simulated_error(own.model, found)) > SIMULATED_TOLERANCE:
             raise SymmetryError(
                 f"the simulator is off by {error:.2g} in the mirror, maybe for what was not compared "
                 f"({found.not_compared[0]}): correct the model, or say despite_findings=True"

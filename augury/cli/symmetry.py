@@ -44,10 +44,18 @@ class Symmetry:
 
     model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL.xml|ENV")]
     """A MuJoCo model file, or an environment: a name, or your own as module:name."""
-    normal: Literal["x", "y"] | None = None
-    """Normal of the mirror plane: y exchanges left and right, x front and back. By default y (ant: x)."""
-    pair: tuple[str, ...] = ()
-    """Bodies or actuators that are mirror images, where that is not clear: left_hip=right_hip."""
+    normal: Literal["x", "y", "z"] | None = None
+    """Normal of the mirror plane: y exchanges left and right, x front and back. By default the first of y, x
+    and z that serves (ant: x)."""
+    distance: float | None = None
+    """Distance of the mirror plane from the origin. By default it is found from the model."""
+    reference: str | None = None
+    """Keyframe near which the robot is symmetric, where it is not so at qpos0."""
+    pair: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="ONE=OTHER")] = ()
+    """Bodies, joints or actuators that are mirror images, where that is not clear: left_hip=right_hip. Can be
+    given several times."""
+    only: Annotated[str | None, tyro.conf.arg(metavar="REGEX")] = None
+    """Mirror only joints whose names have a match of this expression, and the base: 'hip|knee|ankle'."""
     json: bool = False
     """Print JSON instead of tables."""
     export: Form | None = None
@@ -61,7 +69,7 @@ class Symmetry:
         self._check_export()
         models = self._models()
         with Console(stderr=True).status("asking the simulator"):
-            audits = [audit(pairs=self._pairs(), **each) for each in models]
+            audits = [audit(**self._mirror(), **each) for each in models]
         if self.json:
             print(json.dumps([each.as_json() for each in audits], indent=2))
         else:
@@ -94,7 +102,7 @@ class Symmetry:
         """The models to audit; the last one decides the exit code."""
         if self.model.endswith(MODEL_FILES):
             model = read_model(Path(self.model))
-            return [{"model": model, "name": self.model, "normal": self.normal or "y"}]
+            return [{"model": model, "name": self.model, "normal": self.normal or "auto"}]
         if self.model in envs.ENVIRONMENTS or is_reference(self.model) or is_adapted(self.model):
             task = environment_of(self.model)
             model, table = getattr(task, "model", None), getattr(task, "table", None)
@@ -103,7 +111,7 @@ class Symmetry:
             table = table if isinstance(table, Sequence) else None  # of a dict observation it is a dict
             robot, corrections = getattr(task, "robot", None), getattr(task, "corrections", None)
             if robot is None or corrections is None:
-                normal = self.normal or getattr(task, "mirror_normal", "y")
+                normal = self.normal or str(getattr(task, "mirror_normal", "auto"))
                 return [{"model": model, "name": self.model, "normal": normal, "table": table}]
         else:  # a robot without a task
             robot, table = self.model.replace("-", "_"), None
@@ -118,8 +126,10 @@ class Symmetry:
             for which, name in names.items()
         ]
 
-    def _pairs(self) -> dict[str, str]:
+    def _mirror(self) -> dict[str, Any]:
+        """Where the mirror stands, and what it exchanges."""
         for text in self.pair:
             if text.count("=") != 1:
                 raise UserError(f"--pair must read one=other, not '{text}'")
-        return dict(text.split("=") for text in self.pair)
+        pairs = dict(text.split("=") for text in self.pair)
+        return {"pairs": pairs, "distance": self.distance, "reference": self.reference, "only": self.only}

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from augury.symmetry import AffineMap, Finding, shown
+from augury.symmetry import AffineMap, Finding, Reflection, shown
 from augury.symmetry.model_audit import SIMULATED
 from augury.verify import Audit, Report
 
@@ -74,6 +74,7 @@ def _add_map(table: Table, prefix: str, given: AffineMap, names: list[str]) -> N
         sources = row.nonzero()[0].tolist()
         factor = " ".join({1.0: "+", -1.0: "-"}.get(row[source], f"{row[source]:.4g}") for source in sources)
         source = "itself" if sources == [place] else ", ".join(names[source] for source in sources)
+        source += f" {given.offset[place]:+.6g}" if given.offset[place] else ""
         numbers = ",".join(f"{prefix}{source}" for source in sources)
         table.add_row(f"{prefix}{place}", names[place], factor, numbers, source)
 
@@ -82,7 +83,8 @@ def audited(audit: Audit) -> RenderableType:
     """What breaks a model's symmetries."""
     mirror = audit.reflection
     parts: list[RenderableType] = [
-        Text(f"{audit.name}, reflected through the plane with normal {audit.normal}", "bold"),
+        Text(f"{audit.name}, reflected through the plane with {mirror.plane}", "bold"),
+        *_about_mirror(mirror),
         _findings(mirror.findings, "nothing breaks the reflection"),
         _simulated(audit.simulated_error),
         *(Text(f" not compared: {what}") for what in mirror.not_compared),
@@ -96,7 +98,19 @@ def audited(audit: Audit) -> RenderableType:
     return Group(*parts)
 
 
-def _simulated(error: float) -> Text:
+def _about_mirror(mirror: Reflection) -> list[Text]:
+    """What a reader should know of a mirror before what breaks it."""
+    lines = []
+    if mirror.changes_nothing:
+        lines.append(Text(" this mirror changes nothing: every state and control is its own image", "yellow"))
+    for kind, names in mirror.left_out.items():
+        lines.append(Text(f" left unchanged, and not compared: {kind}s {', '.join(names)}", "yellow"))
+    return lines
+
+
+def _simulated(error: float | None) -> Text:
+    if error is None:
+        return Text(" not simulated: what is left unchanged still moves the part that is mirrored")
     return Text(f" in {SIMULATED} simulated steps it was off by at most {error:.2g}")
 
 

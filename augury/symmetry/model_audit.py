@@ -41,8 +41,9 @@ class Audit:
     """What an observation of the robot holds."""
     observation: AffineMap
     """Its mirror map."""
-    simulated_error: float
-    """Largest difference between the motion's mirror image and the mirror image's motion."""
+    simulated_error: float | None
+    """Largest difference between the motion's mirror image and the mirror image's motion; None where only a
+    part of the robot is mirrored, which the rest still moves."""
     rotation_findings: tuple[Finding, ...]
     simulated_rotation_error: float | None
     """The same for a rotation about the vertical; None where the robot cannot rotate."""
@@ -50,7 +51,7 @@ class Audit:
     @property
     def symmetric(self) -> bool:
         """Whether nothing was found that breaks the reflection, neither by comparison nor by simulation."""
-        return not self.reflection.findings and self.simulated_error <= SIMULATED_TOLERANCE
+        return not self.reflection.findings and (self.simulated_error or 0.0) <= SIMULATED_TOLERANCE
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for a program to read."""
@@ -58,11 +59,15 @@ class Audit:
         return {
             "model": self.name,
             "normal": self.normal,
+            "distance": mirror.distance,
+            "reference": None if mirror.reference is None else mirror.reference.tolist(),
             "reflection": {
                 "findings": [finding.as_json() for finding in mirror.findings],
                 "not_compared": mirror.not_compared,
                 "simulated_error": self.simulated_error,
                 "pairs": mirror.pairs,
+                "left_out": mirror.left_out,
+                "changes_nothing": mirror.changes_nothing,
                 "qpos": _plain(mirror.qpos),
                 "qvel": _plain(mirror.qvel),
                 "ctrl": _plain(mirror.ctrl),
@@ -79,22 +84,25 @@ def audit(
     model: mujoco.MjModel,
     name: str,
     *,
-    normal: str = "y",
+    normal: str = "auto",
     table: Sequence[Quantity] | None = None,
     pairs: Mapping[str, str] | None = None,
+    distance: float | None = None,
+    reference: str | None = None,
+    only: str | None = None,
 ) -> Audit:
     """Derive the reflection of a model, and list what breaks it or rotations about the vertical."""
     seen = tuple(positions(model) + velocities(model) if table is None else table)
-    mirror = reflection(model, normal, pairs)
+    mirror = reflection(model, normal, pairs, distance=distance, reference=reference, only=only)
     rotation_findings = tuple(audit_rotation(model))
     rotates = not any(finding.parameter == "body joints" for finding in rotation_findings)
     return Audit(
         name=name,
-        normal=normal,
+        normal=mirror.normal_name,
         reflection=mirror,
         table=seen,
         observation=observation_map(mirror, seen),
-        simulated_error=simulated_error(model, mirror, SIMULATED),
+        simulated_error=None if mirror.left_out else simulated_error(model, mirror, SIMULATED),
         rotation_findings=rotation_findings,
         simulated_rotation_error=simulated_error(model, rotation(model, ANGLE), SIMULATED)
         if rotates

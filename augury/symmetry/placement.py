@@ -52,7 +52,7 @@ def _refer_to(model: mujoco.MjModel, reference: Array) -> None:
             mujoco.mju_mat2Quat(model.body_quat[body], (axes[parent].T @ axes[body]).ravel())
     moved = data.qpos - model.qpos0
     for equality in range(model.neq):
-        kind = model.eq_type[equality]
+        kind = int(model.eq_type[equality])
         objects = [int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])]
         if kind in (_EQUALITY.mjEQ_JOINT, _EQUALITY.mjEQ_TENDON):
             # The polynomial is of differences from qpos0.
@@ -63,7 +63,7 @@ def _refer_to(model: mujoco.MjModel, reference: Array) -> None:
             )
             polynomial = np.polynomial.Polynomial(model.eq_data[equality, :5])
             elsewhere = polynomial(np.polynomial.Polynomial([by[1] if objects[1] >= 0 else 0.0, 1.0]))
-            model.eq_data[equality, :5] = elsewhere.coef
+            model.eq_data[equality, :5] = np.pad(elsewhere.coef, (0, 5 - len(elsewhere.coef)))
             model.eq_data[equality, 0] -= by[0]
     model.qpos0[:] = data.qpos
 

@@ -78,7 +78,7 @@ def has_unknown_motors(model: mujoco.MjModel) -> bool:
 
 
 def _target(comparison: Comparison, pair: tuple[int, int]) -> None:
-    """Note an actuator that drives the image of its joint through a constraint between joints."""
+    """Note an actuator that drives another joint than the image, as the user or a constraint says."""
     model, pairing = comparison.model, comparison.pairing
     if int(model.actuator_trntype[pair[0]]) not in _ON_JOINTS:
         return
@@ -86,7 +86,7 @@ def _target(comparison: Comparison, pair: tuple[int, int]) -> None:
     mirrored = pairing.images["joint"][targets[0]]
     if mirrored != targets[1]:
         names = [pairing.label("joint", joint) for joint in (*targets, mirrored)]
-        why = f"it should drive {names[2]}, and does so through a constraint"
+        why = f"the second should drive {names[2]}"
         comparison.note("actuator joint", pair, names[0], names[1], why)
 
 

@@ -28,7 +28,10 @@ def pair_actuators(pairing: Pairing, given: Mapping[str, str]) -> None:
         (a, b): _difference(model, a, b)
         for a in count
         for b in count[a:]
-        if not {a, b} & left_out and _same_drive(pairing, a, b) and allowed(given, names[a], names[b])
+        if not {a, b} & left_out
+        and allowed(given, names[a], names[b])
+        and _same_kind(model, a, b)
+        and (names[a] in given or _same_drive(pairing, a, b))
     }
     mirrored = [actuator for actuator in count if actuator not in left_out]
     try:
@@ -45,10 +48,11 @@ def pair_actuators(pairing: Pairing, given: Mapping[str, str]) -> None:
             "give them names, and say which it is in pairs"
         ) from None
     pairing.images["actuator"] = [found.get(actuator, actuator) for actuator in count]
-    pairing.signs["actuator"] = [
-        -1.0 if a not in left_out and mirrored_gear(pairing, a) @ model.actuator_gear[b] < 0 else 1.0
-        for a, b in enumerate(pairing.images["actuator"])
-    ]
+    signs = {
+        a: -1.0 if mirrored_gear(pairing, a) @ model.actuator_gear[b] < 0 else 1.0
+        for a, b in pairing.pairs("actuator")
+    }
+    pairing.signs["actuator"] = [signs.get(min(a, b), 1.0) for a, b in enumerate(pairing.images["actuator"])]
     offsets = [_servo_offset(pairing, actuator) for actuator in count]
     integrates = model.actuator_dyntype == int(mujoco.mjtDyn.mjDYN_INTEGRATOR)
     pairing.offsets = {
@@ -124,12 +128,14 @@ def _drives_what_stays(pairing: Pairing, actuator: int) -> bool:
     return target in pairing.left_out[_target_kind(pairing.model, actuator)]
 
 
+def _same_kind(model: mujoco.MjModel, first: int, second: int) -> bool:
+    kinds = (getattr(model, f"actuator_{name}") for name in ("trntype", "gaintype", "biastype", "dyntype"))
+    return all(kind[first] == kind[second] for kind in kinds)
+
+
 def _same_drive(pairing: Pairing, first: int, second: int) -> bool:
-    """Whether the second drives the image of what the first drives, with the same kind of motor."""
+    """Whether the second drives the image of what the first drives."""
     model = pairing.model
-    kinds = ("trntype", "gaintype", "biastype", "dyntype")
-    if any(getattr(model, f"actuator_{k}")[first] != getattr(model, f"actuator_{k}")[second] for k in kinds):
-        return False
     kind = _target_kind(model, first)
     mirrored = [pairing.image(kind, int(target)) for target in model.actuator_trnid[first]]
     targets = model.actuator_trnid[second].tolist()

@@ -163,9 +163,10 @@ class BodyPairing:
         return label(self.model, "body", body)
 
     def _no_image(self, body: int) -> SymmetryError:
+        part = " or let `only` match its image too;" if self.part.joints else ""
         return SymmetryError(
             f"no body with the same joints, actuators and children is where the mirror image of "
-            f"'{self._label(body)}' (on '{self._label(self.model.body_parentid[body])}') would be: "
+            f"'{self._label(body)}' (on '{self._label(self.model.body_parentid[body])}') would be:{part} "
             "choose another normal, or say which it is: "
             f'pairs={{"{self._label(body)}": "…"}}, or --pair one=other'
         )
