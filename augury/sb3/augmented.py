@@ -26,7 +26,7 @@ from augury.sb3 import checks
 from augury.sb3.augmenter import Augmenter, Promise, augmenter_for
 from augury.sb3.keys import steps_ahead
 from augury.sb3.ledger import Ledger, Places
-from augury.sb3.samples import Rows, observed_at
+from augury.sb3.samples import Rows, needs_64_bits, observed_at
 from augury.transition import Transition
 
 DRAWS = (0, 0, 1)
@@ -79,6 +79,7 @@ class Augmented:
             self._seed,
             example._replace(extras=extras),
             checks.limits_of(self._buffer.observation_space, self._buffer.action_space),
+            needs_64_bits(self._buffer.observation_space),
         )
         if self._augmenter.slow and self._kept is None and math.isfinite(self._ratio):
             self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.ledger.most), bool)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from augury.augmentations.base import FromNumpy, as_pytree, conforming, from_numpy, generator_of
 from augury.errors import UserError
+from augury.precision import double_precision
 from augury.replay import copies
 from augury.sb3.checks import Limits, check_made
 from augury.sb3.cpu import in_parts
@@ -48,7 +49,12 @@ class Compiled:
     slow = False
 
     def __init__(
-        self, augmentation: Callable[..., Transition], name: str, seed: int, limits: list[Limits]
+        self,
+        augmentation: Callable[..., Transition],
+        name: str,
+        seed: int,
+        limits: list[Limits],
+        double: bool,
     ) -> None:
 
         def one(key: Key, transition: Transition, shown: dict[str, Array]) -> tuple[Array, Transition]:
@@ -61,14 +67,15 @@ class Compiled:
             made: tuple[Array, Transition] = jax.vmap(one)(copies.keys(root, identity, copy), *rows)
             return made
 
-        self._name, self._limits = name, limits
+        self._name, self._limits, self._double = name, limits, double
         self._all = partial(jax.jit(every), root_of(seed))
 
     def __call__(
         self, identity: Numbers, copy: Numbers, transitions: Transition, shown: dict[str, Any]
     ) -> Promise:
+        rows = identity, copy, transitions, shown
         with self._failures_named():
-            finished = in_parts(self._all, identity, copy, transitions, shown)
+            finished = self._in_double(*rows) if self._double else in_parts(self._all, *rows)
 
         def made() -> Transition:
             with self._failures_named():
@@ -78,6 +85,12 @@ class Compiled:
             return result
 
         return made
+
+    def _in_double(self, *rows: Any) -> Callable[[], Any]:
+        """The same in double precision, which must last until the last call to the host."""
+        with double_precision():
+            finished = in_parts(self._all, *rows)()
+        return lambda: finished
 
     @contextmanager
     def _failures_named(self) -> Iterator[None]:
@@ -138,8 +151,9 @@ def augmenter_for(
     seed: int,
     example: Transition,
     limits: list[Limits],
+    double: bool,
 ) -> Augmenter:
-    """The quickest way to run an augmentation on transitions that look like `example`.
+    """The quickest way to run an augmentation on transitions that look like `example`, in this precision.
 
     A plain function is taken for JAX if it can be traced, and traces alike twice without drawing from NumPy's
     or Python's generators: it would otherwise be compiled with what it happened to draw. Else it is NumPy.
@@ -154,7 +168,8 @@ def augmenter_for(
     plain = as_pytree(augmentation) is not augmentation
     before = _generators()
     try:
-        first, second = (_traced(augmentation, name, example) for _ in range(2))
+        with double_precision() if double else nullcontext():
+            first, second = (_traced(augmentation, name, example) for _ in range(2))
     except UserError:
         raise
     except Exception as error:
@@ -167,7 +182,7 @@ def augmenter_for(
         raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {reason}") from error
     if plain and not (first == second and before == _generators()):
         return on_host()
-    return Compiled(augmentation, name, seed, limits)
+    return Compiled(augmentation, name, seed, limits, double)
 
 
 def _generators() -> tuple[Any, ...]:

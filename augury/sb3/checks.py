@@ -102,13 +102,6 @@ def check_buffer(
     for part in parts_of(observation_space):
         if not isinstance(part, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
             raise UserError(f"{name}: observations must be arrays or a dict of them, not {observation_space}")
-        if isinstance(part, spaces.Box) and part.dtype.kind in "iu" and not _fits_int32(part):
-            raise UserError(f"{name}: augmentations compute with 32 bits, too few for {part}")
-
-
-def _fits_int32(space: spaces.Box) -> bool:
-    limits = np.iinfo(np.int32)
-    return bool((space.low >= limits.min).all() and (space.high <= limits.max).all())
 
 
 def check_environment(name: str, observation_space: Space[Any], action_space: Space[Any]) -> None:

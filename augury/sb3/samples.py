@@ -25,6 +25,20 @@ def parts_of(observation_space: Space[Any]) -> list[Space[Any]]:
     return [observation_space]
 
 
+def needs_64_bits(observation_space: Space[Any]) -> bool:
+    """Whether 32 bits would round observations. Categories, which SB3 keeps as int64, fit into 32."""
+    return any(
+        isinstance(part, spaces.Box) and (part.dtype == np.float64 or not _fits_int32(part))
+        for part in parts_of(observation_space)
+    )
+
+
+def _fits_int32(space: spaces.Box) -> bool:
+    limits = np.iinfo(np.int32)
+    whole = space.dtype.kind in "iu"
+    return not whole or bool((space.low >= limits.min).all() and (space.high <= limits.max).all())
+
+
 def observed_at(buffer: ReplayBuffer, slot: Integers, environment: Integers) -> Transition:
     """The transitions that stand there, actions as the environment took them."""
 

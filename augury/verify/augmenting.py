@@ -24,9 +24,9 @@ from augury.augmentations.base import (
     needs_of,
 )
 from augury.errors import UserError
+from augury.precision import double_precision
 from augury.replay import copies
 from augury.transition import Transition
-from augury.verify.precision import double_precision
 
 
 def augment(augmentation: Augmentation, observed: Transition, seed: int) -> Transition:

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from augury.augmentations.goals import LATER_GOALS
+from augury.precision import double_precision
 from augury.replay import copies
 from augury.replay.episodes import EpisodesOnHost
 from augury.transition import Transition
-from augury.verify.precision import double_precision
 
 
 def with_later_goals(rounds: Sequence[Transition], seed: int) -> list[Transition]:

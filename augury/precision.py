@@ -1,4 +1,4 @@
-"""JAX in double precision, for as long as something is compared with a simulator."""
+"""JAX in double precision, for as long as something needs it."""
 
 from __future__ import annotations
 
