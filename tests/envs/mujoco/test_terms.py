@@ -13,9 +13,9 @@ from augury.envs.mujoco import terms
 from augury.envs.mujoco.commands import Commands
 from augury.envs.mujoco.task import MujocoTask
 from augury.errors import UserError
+from augury.precision import double_precision
 from augury.symmetry import SymmetryError, observation_map, reflection, rotation
 from augury.transition import Transition
-from augury.verify.precision import double_precision
 from tests.quadruped import EXAMPLES
 
 ROWS = 6
