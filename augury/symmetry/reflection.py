@@ -41,6 +41,8 @@ class Reflection(Symmetry):
     """How far mirrored bodies are from their images, as a share of the model's size."""
     pairs: dict[str, dict[str, str]]
     """Name of the image by name, for every "body", "joint" and "actuator"."""
+    geoms: list[int]
+    """Index of the image of each geom; negative where it has none."""
     findings: list[Finding]
     not_compared: list[str]
     """What the audit does not know; the simulator does: see `simulated_error`."""
@@ -119,6 +121,7 @@ def reflection(
             }
             for kind in ("body", "joint", "actuator")
         },
+        geoms=pairing.images["geom"],
         findings=about_the_part(pairing, findings_in(pairing)),
         not_compared=without_map + not_compared(pairing),
         left_out={

@@ -696,7 +696,7 @@ def test_friction_of_any_shape_is_mirrored_along_the_axes(cone: str) -> None:
 @pytest.mark.parametrize("floor", [FLOOR, ""])
 def test_a_pyramid_is_not_mirrored_obliquely(floor: str) -> None:
     ball = '<body name="ball" pos="0 0 0.1"><freejoint/><geom size="0.1"/></body>'
-    other = '<body name="top" pos="0 0 0.4"><freejoint/><geom size="0.12"/></body>' if not floor else ""
+    other = '<body name="top" pos="0 0 0.318"><freejoint/><geom size="0.12"/></body>' if not floor else ""
     xml = "<mujoco><option cone='CONE'/><worldbody>" + floor + ball + other + "</worldbody></mujoco>"
     oblique = [np.cos(0.5), np.sin(0.5), 0]
     pyramidal = from_xml(xml.replace("CONE", "pyramidal"))
