@@ -8,13 +8,12 @@ and kept.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import jax
 import numpy as np
 import numpy.typing as npt
-from stable_baselines3.common.buffers import ReplayBuffer
 
 from augury.augmentations.base import needs_of
 from augury.augmentations.goals import LATER_GOALS
@@ -26,8 +25,11 @@ from augury.sb3 import checks
 from augury.sb3.augmenter import Augmenter, Promise, augmenter_for
 from augury.sb3.keys import steps_ahead
 from augury.sb3.ledger import Ledger, Places
-from augury.sb3.samples import Rows, needs_64_bits, observed_at
+from augury.sb3.samples import Rows, as_shown, needs_64_bits, observed_at
 from augury.transition import Transition
+
+if TYPE_CHECKING:
+    from augury.sb3.buffer import AugmentedReplayBuffer
 
 DRAWS = (0, 0, 1)
 """Words beside the seed of the generator that draws; those of NumPy functions have two words in all."""
@@ -38,7 +40,9 @@ AHEAD_BYTES = 2**25
 class Augmented:
     """The augmented transitions of a buffer R, which reports everything it adds."""
 
-    def __init__(self, buffer: ReplayBuffer, augmentation: Any, name: str, ratio: float, seed: int) -> None:
+    def __init__(
+        self, buffer: AugmentedReplayBuffer, augmentation: Any, name: str, ratio: float, seed: int
+    ) -> None:
         self._buffer, self.augmentation, self._name = buffer, augmentation, name
         self._ratio, self._seed = ratio, seed
         needs = needs_of(augmentation)
@@ -65,8 +69,8 @@ class Augmented:
         self.choose_augmenter()
 
     def choose_augmenter(self) -> None:
-        """As soon as the shapes of all extras are known, decide how to run the augmentation."""
-        if not all(name in self._extras for name in self._from_infos):
+        """As soon as the shapes of images and extras are known, decide how to run the augmentation."""
+        if not (self._buffer.channels_known and all(name in self._extras for name in self._from_infos)):
             return
         first = np.zeros(1, np.int64)
         example: Transition = jax.tree.map(lambda rows: rows[0], observed_at(self._buffer, first, first))
@@ -198,7 +202,8 @@ class Augmented:
             remaining = self._episodes.remaining(slot, environment, number)
             ahead = steps_ahead(goal, self._seed, identity, copy, remaining)
             achieved: Any = buffer.next_observations["achieved_goal"]
-            shown[goal] = achieved[(slot + ahead) % buffer.buffer_size, environment]
+            later = {"achieved_goal": achieved[(slot + ahead) % buffer.buffer_size, environment]}
+            shown[goal] = as_shown(buffer, later)["achieved_goal"]
         return self._augmenter(identity, copy, observed_at(buffer, slot, environment), shown)
 
     def _goes_on(self, obs: dict[str, Rows]) -> Rows:

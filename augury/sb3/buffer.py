@@ -28,6 +28,7 @@ from augury.sb3 import checks
 from augury.sb3.algorithm import (
     ask_for_every_row,
     calling_algorithm,
+    moved_channels,
     seed_of_the_run,
     takes_more_rows,
     wants_exact_rows,
@@ -88,6 +89,9 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
         sizes = buffer_size, observation_space, action_space, device, n_envs
         self._base.__init__(self, *sizes, optimize_memory_usage, handle_timeout_termination)
+        self.moved_channels: frozenset[str] = frozenset()
+        """Images whose channels SB3 has moved to the front: their entries of a dict, or ""."""
+        self.channels_known = True
         self.drawn_observed = 0
         """Rows handed to the learner since the start."""
         self.drawn_augmented = 0
@@ -104,8 +108,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
             checks.check_environment(augmentation, observation_space, action_space)
             augmentation = augmentations.make(augmentation)
         self.name = name
-        self._augmented = Augmented(self, augmentation, name, self.ratio, seed_of_the_run())
         self._meet_owner()
+        self._augmented = Augmented(self, augmentation, name, self.ratio, seed_of_the_run())
 
     @property
     def _base(self) -> Any:
@@ -118,6 +122,9 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """Store what each environment showed, and grant it its copies."""
         slot = self.pos
         if self._augmented is not None:
+            if not self.channels_known:
+                self._look_at_images(calling_algorithm("collect_rollouts"))
+                self._augmented.choose_augmenter()
             self._augmented.before_add(obs, infos)
         self._base.add(self, obs, next_obs, action, reward, done, infos)
         if self._augmented is not None:
@@ -207,10 +214,18 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         if owner is None:
             return
         checks.check_algorithm(self.name, owner)
+        self._look_at_images(owner)
         if self._counts_asked_for is None:
             self.batch_size_counts = "observed" if takes_more_rows(owner) else "all"
         if self.batch_size_counts == "observed":
             ask_for_every_row(owner)
+
+    def _look_at_images(self, owner: OffPolicyAlgorithm | None) -> None:
+        """Learn whose channels are moved; a loaded algorithm may get its environment later."""
+        moved = frozenset() if owner is None else moved_channels(owner)
+        self.channels_known = moved is not None or self.size() > 0  # what it holds was seen in one
+        if moved is not None:
+            self.moved_channels = moved
 
     # What the callback and the curious look at
 
@@ -241,5 +256,5 @@ class AugmentedReplayBuffer(DictReplayBuffer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self._augmented is not None:
-            self._augmented.choose_augmenter()
             self._meet_owner()
+            self._augmented.choose_augmenter()

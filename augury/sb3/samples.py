@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch as th
 from gymnasium import Space, spaces
-from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
 from augury.replay.episodes import Integers
 from augury.transition import Transition
+
+if TYPE_CHECKING:
+    from augury.sb3.buffer import AugmentedReplayBuffer
 
 Rows = Any  # a NumPy array; a transition's fields are annotated as JAX's
 
@@ -39,8 +41,17 @@ def _fits_int32(space: spaces.Box) -> bool:
     return not whole or bool((space.low >= limits.min).all() and (space.high <= limits.max).all())
 
 
-def observed_at(buffer: ReplayBuffer, slot: Integers, environment: Integers) -> Transition:
-    """The transitions that stand there, actions as the environment took them."""
+def as_shown(buffer: AugmentedReplayBuffer, observations: Any) -> Any:
+    """Observations as the environment shows them: SB3 keeps the channels of images in front."""
+    return _map_some(lambda rows: np.moveaxis(rows, 1, -1), observations, buffer.moved_channels)
+
+
+def _as_moved(buffer: AugmentedReplayBuffer, observations: Any) -> Any:
+    return _map_some(lambda rows: np.moveaxis(rows, -1, 1), observations, buffer.moved_channels)
+
+
+def observed_at(buffer: AugmentedReplayBuffer, slot: Integers, environment: Integers) -> Transition:
+    """The transitions that stand there, observations and actions as the environment showed and took them."""
 
     def rows(ring: Rows, space: Any) -> Rows:
         return ring[slot, environment].reshape(-1, *space.shape)
@@ -53,17 +64,17 @@ def observed_at(buffer: ReplayBuffer, slot: Integers, environment: Integers) -> 
     timeout: Rows = buffer.timeouts[slot, environment] > 0
     reward: Rows = buffer.rewards[slot, environment]
     return Transition(
-        observation=_map(rows, buffer.observations, buffer.observation_space),
+        observation=as_shown(buffer, _map(rows, buffer.observations, buffer.observation_space)),
         action=action,
         reward=reward,
-        next_observation=_map(rows, buffer.next_observations, buffer.observation_space),
+        next_observation=as_shown(buffer, _map(rows, buffer.next_observations, buffer.observation_space)),
         terminated=done & ~timeout,
         truncated=timeout,
         extras={},
     )
 
 
-def as_samples(buffer: ReplayBuffer, transitions: Transition, env: VecNormalize | None) -> Any:
+def as_samples(buffer: AugmentedReplayBuffer, transitions: Transition, env: VecNormalize | None) -> Any:
     """Rows as SB3 hands them to a learner: actions scaled, observations and rewards normalised."""
     action = transitions.action
     if isinstance(buffer.action_space, spaces.Box):
@@ -71,7 +82,8 @@ def as_samples(buffer: ReplayBuffer, transitions: Transition, env: VecNormalize 
         action = np.clip((action - centre) / half_width, -1, 1)  # rounding may have led outside
 
     def observations(values: Any, rings: Any) -> Any:
-        return _map(buffer.to_torch, buffer._normalize_obs(_map(_as_stored, values, rings), env))
+        stored = _map(_as_stored, _as_moved(buffer, values), rings)
+        return _map(buffer.to_torch, buffer._normalize_obs(stored, env))
 
     reward = _as_stored(transitions.reward, buffer.rewards)[:, None]
     several = isinstance(buffer.observation_space, spaces.Dict)
@@ -105,6 +117,13 @@ def _map(function: Callable[..., Any], values: Any, *others: Any) -> Any:
     if isinstance(values, dict):
         return {key: function(values[key], *(other[key] for other in others)) for key in values}
     return function(values, *others)
+
+
+def _map_some(function: Callable[[Rows], Rows], values: Any, entries: Container[str]) -> Any:
+    """`function` of these entries of a dict, or of an array where "" is one of them."""
+    if isinstance(values, dict):
+        return {key: function(rows) if key in entries else rows for key, rows in values.items()}
+    return function(values) if "" in entries else values
 
 
 def _as_stored(rows: Rows, ring: Rows) -> Rows:
