@@ -21,6 +21,7 @@ from typing import Any
 
 import tyro
 
+from augury import __version__
 from augury.cli.output import say
 from augury.errors import UserError, unknown_name
 
@@ -47,6 +48,10 @@ _COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof", "s
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; bad input is one line and exit code 2."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        print(f"augury {__version__}")
+        return
     try:
         command = _parsed(arguments)
         if type(command).__module__ in _COMPUTING:
@@ -73,9 +78,8 @@ def prepare() -> None:
     fleet.keep_compiled()
 
 
-def _parsed(arguments: list[str] | None) -> Any:
+def _parsed(arguments: list[str]) -> Any:
     """The command asked for."""
-    arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["study"]:
         return _of(STUDY_COMMANDS, "augury study", arguments[1:] or ["--help"])
     return _of(COMMANDS, "augury", arguments)
@@ -94,7 +98,13 @@ def _of(commands: Mapping[str, str], program: str, arguments: list[str]) -> Any:
                 command = _loaded(commands[name])
                 return tyro.cli(command, prog=f"{program} {name}", args=arguments[1:], config=config)
             outlines = {one: _outline(place) for one, place in commands.items()}
-            return tyro.extras.subcommand_cli_from_dict(outlines, prog=program, args=arguments, config=config)
+            return tyro.extras.subcommand_cli_from_dict(
+                outlines,
+                prog=program,
+                description=f"This is version {__version__}, as `augury --version` tells.",
+                args=arguments,
+                config=config,
+            )
     except SystemExit as leaving:
         if leaving.code != 2:
             raise

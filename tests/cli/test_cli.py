@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import augury
 from augury.cli import main
 from augury.fleet import Arm, load_policies, resolved
 from augury.runs import checkpoints, results
@@ -34,6 +35,11 @@ def command(*arguments: str | Path) -> list[str]:
 def run(*arguments: str | Path, before: Sequence[str] = ()) -> subprocess.CompletedProcess:
     """A command that is waited for; `before` is a program that changes its own limits and becomes it."""
     return subprocess.run([*before, *command(*arguments)], capture_output=True, text=True, check=False)
+
+
+def test_the_version_is_told(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"augury {augury.__version__}\n"
 
 
 def refused(capsys, *arguments: str | Path) -> str:
