@@ -9,6 +9,7 @@ A model that is not symmetric is refused, and what breaks the symmetry is named.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,16 +27,16 @@ from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
 from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
-    SIMULATED_TOLERANCE,
+    DEFAULT_TOLERANCE,
     AffineMap,
-    Finding,
     Heading,
+    Reflection,
     SymmetryError,
     audit_rotation,
     heading,
+    judged,
     observation_map,
     reflection,
-    simulated_error,
 )
 from augury.transition import Array, Key, Transition
 
@@ -207,25 +208,21 @@ def reflect(
     reference: str | npt.ArrayLike | None = None,
     only: str | None = None,
     forward_weight: float | None = None,
-    despite_findings: bool = False,
+    tolerance: float | None = None,
 ) -> Reflect:
     """Mirror the robot, its left and right exchanged; the map is derived from its model.
 
     `normal`, `pairs`, `distance`, `reference` and `only` say where the mirror stands and what it exchanges:
     see `augury.symmetry.reflection`.
+
+    A model that is not symmetric is refused. `tolerance` is the relative size of differences that are taken
+    for what CAD leaves; one that is only approximately symmetric gives a warning, unless a tolerance is said.
     """
     if normal not in (None, "auto", "x", "y", "z"):
         raise UserError(f"the mirror's normal must be 'x', 'y', 'z' or 'auto', not {normal!r}")
     own = _given(Robot.of(robot), normal=normal, table=table, forward_weight=forward_weight)
     found = reflection(own.model, own.normal, pairs, distance=distance, reference=reference, only=only)
-    if not despite_findings:
-        _refuse(found.findings)
-        unknown = found.not_compared and not found.left_out  # a part is moved by the rest, too
-        if unknown and (error := simulated_error(own.model, found)) > SIMULATED_TOLERANCE:
-            raise SymmetryError(
-                f"the simulator is off by {error:.2g} in the mirror, maybe for what was not compared "
-                f"({found.not_compared[0]}): correct the model, or say despite_findings=True"
-            )
+    _judge(own, found, tolerance)
     if own.acts_around_default and not np.allclose(found.ctrl.about(Anatomy(own.model).ctrl).offset, 0):
         raise SymmetryError(
             f"the controls of {own.name}'s default pose are not symmetric: choose another keyframe"
@@ -253,12 +250,15 @@ def rotate(
     largest: float | None = None,
     table: Sequence[Quantity] | None = None,
     forward_weight: float | None = None,
-    despite_findings: bool = False,
+    tolerance: float = 0.0,
 ) -> RotateHeading:
     """Rotate the robot's heading by a random angle; what rotates with it is read off its model."""
     own = _given(Robot.of(robot), largest_turn=largest, table=table, forward_weight=forward_weight)
-    if not despite_findings:
-        _refuse(audit_rotation(own.model))
+    if outside := [one for one in audit_rotation(own.model) if not one.within(tolerance)]:
+        more = f" and {len(outside) - 1} more" if len(outside) > 1 else ""
+        raise SymmetryError(
+            f"the model is not symmetric ({outside[0]}{more}): correct it, or say tolerance=math.inf"
+        )
     observation = heading(own.model, own.table)
     if observation == Heading():
         raise SymmetryError(f"nothing that {own.name} observes changes with its heading")
@@ -303,9 +303,17 @@ def _require(function: Reflect | RotateHeading, transition: Transition) -> None:
         raise UserError(f"{function!r} needs the extras {', '.join(missing)} to recompute the reward")
 
 
-def _refuse(findings: Sequence[Finding]) -> None:
-    if findings:
-        more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+def _judge(robot: Robot, found: Reflection, tolerance: float | None) -> None:
+    """Refuse what is not symmetric; the verdict is that of `augury symmetry`."""
+    limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    verdict, why = judged(robot.model, found, limit)
+    if verdict == "not symmetric":
         raise SymmetryError(
-            f"the model is not symmetric ({findings[0]}{more}): correct it, or say despite_findings=True"
+            f"the model is not symmetric ({why}): correct it, or say tolerance=…, which is {limit:g}"
+        )
+    if verdict == "approximate" and tolerance is None:
+        warnings.warn(
+            f"{robot.name} is only approximately symmetric ({why}): `augury symmetry` tells what that does "
+            f"to its motion; say tolerance={limit:g} to accept it, or 0 to refuse it",
+            stacklevel=3,
         )

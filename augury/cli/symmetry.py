@@ -20,7 +20,7 @@ from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
 from augury.references import is_reference
 from augury.report import tables
-from augury.symmetry import Reflection
+from augury.symmetry import DEFAULT_TOLERANCE, Reflection
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
 from augury.symmetry.model_audit import read_model
@@ -34,8 +34,9 @@ MODEL_FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Derive a robot's mirror map from its model and list what is not symmetric; exit code 1 if anything is.
+    """Derive a robot's mirror map from its model and list what is not symmetric.
 
+    The verdict is exact, approximate or not symmetric; the exit code is 1 for the last.
     For Gymnasium's robots it audits two models: Gymnasium's own, and the corrected one, which decides the
     exit code.
 
@@ -56,6 +57,8 @@ class Symmetry:
     given several times."""
     only: Annotated[str | None, tyro.conf.arg(metavar="REGEX")] = None
     """Mirror only joints whose names have a match of this expression, and the base: 'hip|knee|ankle'."""
+    tolerance: float = DEFAULT_TOLERANCE
+    """Relative size of differences that are taken for what CAD leaves: the model is then approximate."""
     json: bool = False
     """Print JSON instead of tables."""
     export: Form | None = None
@@ -132,4 +135,10 @@ class Symmetry:
             if text.count("=") != 1:
                 raise UserError(f"--pair must read one=other, not '{text}'")
         pairs = dict(text.split("=") for text in self.pair)
-        return {"pairs": pairs, "distance": self.distance, "reference": self.reference, "only": self.only}
+        return {
+            "pairs": pairs,
+            "distance": self.distance,
+            "reference": self.reference,
+            "only": self.only,
+            "tolerance": self.tolerance,
+        }

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from augury.symmetry import AffineMap, Finding, Reflection, shown
-from augury.symmetry.model_audit import SIMULATED
+from augury.symmetry import AffineMap, Finding, Reflection, Simulated, shown
+from augury.symmetry.simulate import BEYOND
 from augury.verify import Audit, Report
 
 MOST_ROWS = 8
@@ -61,6 +61,9 @@ def verification(report: Report) -> RenderableType:
     return Group(*parts)
 
 
+_SHOWN_CONTACTS = 3
+
+
 def mirror_map(audit: Audit) -> RenderableType:
     """Which number of an observation, with which sign, is each number of its mirror image."""
     table = Table("", "mirrored", "is", "", "of", box=None, header_style="bold")
@@ -86,14 +89,15 @@ def audited(audit: Audit) -> RenderableType:
         Text(f"{audit.name}, reflected through the plane with {mirror.plane}", "bold"),
         *_about_mirror(mirror),
         _findings(mirror.findings, "nothing breaks the reflection"),
-        _simulated(audit.simulated_error),
+        _simulated(audit.simulated),
         *(Text(f" not compared: {what}") for what in mirror.not_compared),
+        _verdict(audit),
     ]
-    if audit.simulated_rotation_error is not None:
+    if audit.simulated_rotation is not None:
         parts += [
             Text(f"{audit.name}, rotated about the vertical", "bold"),
             _findings(audit.rotation_findings, "nothing breaks the rotation"),
-            _simulated(audit.simulated_rotation_error),
+            _simulated(audit.simulated_rotation),
         ]
     return Group(*parts)
 
@@ -108,28 +112,63 @@ def _about_mirror(mirror: Reflection) -> list[Text]:
     return lines
 
 
-def _simulated(error: float | None) -> Text:
-    if error is None:
+def _simulated(found: Simulated | None) -> RenderableType:
+    if found is None:
         return Text(" not simulated: what is left unchanged still moves the part that is mirrored")
-    return Text(f" in {SIMULATED} simulated steps it was off by at most {error:.2g}")
+    step = found.step
+    lines = [
+        f" in one step from {found.states} states it was off by {step.median:.2g} (median), "
+        f"{step.largest:.2g} (largest)"
+    ]
+    lines += [
+        f" after {spread.seconds:g} s positions are off by {spread.median:.2g} (median), "
+        f"{spread.high:.2g} (99%); {spread.beyond:.0%} of the states are beyond {BEYOND:g}"
+        for spread in found.horizons
+    ]
+    if found.unstable:
+        lines.append(f" {found.unstable} states were left out: the simulation is unstable there")
+    for first, second, count in found.contacts[:_SHOWN_CONTACTS]:
+        lines.append(
+            f" MuJoCo does not find the contacts of {first} and {second} mirrored, in {count} states"
+        )
+    if (more := len(found.contacts) - _SHOWN_CONTACTS) > 0:
+        lines.append(f" nor those of {more} other pairs")
+    return Text("\n".join(lines))
+
+
+def _verdict(audit: Audit) -> Text:
+    colour = {"exact": "green", "approximate": "yellow", "not symmetric": "red"}[audit.verdict]
+    why = f": {audit.reason}" if audit.reason else ""
+    return Text(f" {audit.verdict} at a tolerance of {audit.tolerance:g}{why}", colour)
 
 
 def _findings(findings: Sequence[Finding], otherwise: str) -> RenderableType:
     if not findings:
         return Text(f" {otherwise}", "green")
-    table = Table("parameter", "of", "is", "its image", "is", "", box=None, header_style="bold")
-    for one in findings:
-        itself = one.first == one.second
-        first, second = shown(one.first_value), shown(one.second_value)
-        table.add_row(
-            one.parameter,
-            one.first,
-            first,
-            "itself" if itself else one.second,
-            "" if itself else second,
-            one.why,
+    parts: list[RenderableType] = []
+    for group in dict.fromkeys(one.group for one in findings):
+        table = Table(
+            "parameter", "of", "is", "its image", "is", "off by", "", "", box=None, header_style="bold"
         )
-    return table
+        for one in findings:
+            if one.group == group:
+                table.add_row(*_row(one))
+        parts += [Text(f" {group}", "italic"), table]
+    return Group(*parts)
+
+
+def _row(one: Finding) -> tuple[str, ...]:
+    itself = one.first == one.second
+    return (
+        one.parameter,
+        one.first,
+        shown(one.first_value),
+        "itself" if itself else one.second,
+        "" if itself else shown(one.second_value),
+        "" if one.size is None else f"{one.size:.2g} {one.unit}".strip(),
+        "" if one.relative is None else f"{one.relative:.2g}",
+        one.why,
+    )
 
 
 def _plain_table() -> Table:

@@ -6,23 +6,29 @@ from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
 from augury.symmetry.observed.mirror import TermsMirror, terms
 from augury.symmetry.reflection import Reflection, observation_map, reflection
 from augury.symmetry.rotation import audit_rotation, rotation
-from augury.symmetry.simulate import SIMULATED_TOLERANCE, simulated_error
+from augury.symmetry.simulate import SIMULATED_TOLERANCE, Simulated, simulated, simulated_error
+from augury.symmetry.verdict import DEFAULT_TOLERANCE, Verdict, judged
 
 __all__ = [
+    "DEFAULT_TOLERANCE",
     "SIMULATED_TOLERANCE",
     "AffineMap",
     "Finding",
     "Heading",
     "Reflection",
+    "Simulated",
     "Symmetry",
     "SymmetryError",
     "TermsMirror",
+    "Verdict",
     "audit_rotation",
     "heading",
+    "judged",
     "observation_map",
     "reflection",
     "rotation",
     "shown",
+    "simulated",
     "simulated_error",
     "terms",
 ]

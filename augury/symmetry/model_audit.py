@@ -12,7 +12,7 @@ import mujoco
 from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
-    SIMULATED_TOLERANCE,
+    DEFAULT_TOLERANCE,
     AffineMap,
     Finding,
     Reflection,
@@ -21,11 +21,11 @@ from augury.symmetry import (
     observation_map,
     reflection,
     rotation,
-    simulated_error,
 )
+from augury.symmetry.occurring import occurring, silence
+from augury.symmetry.simulate import FOLLOWED, STATES, Simulated, simulated
+from augury.symmetry.verdict import Verdict, checked, reason, verdict_of
 
-SIMULATED = 400
-"""Random steps that the simulator is asked for."""
 ANGLE = 0.5
 """By which the robot is rotated in simulation, in radians."""
 
@@ -41,17 +41,29 @@ class Audit:
     """What an observation of the robot holds."""
     observation: AffineMap
     """Its mirror map."""
-    simulated_error: float | None
-    """Largest difference between the motion's mirror image and the mirror image's motion; None where only a
-    part of the robot is mirrored, which the rest still moves."""
+    simulated: Simulated | None
+    """How far the motion's mirror image and the mirror image's motion are apart. None where only a part of
+    the robot is mirrored, which the rest still moves."""
     rotation_findings: tuple[Finding, ...]
-    simulated_rotation_error: float | None
+    simulated_rotation: Simulated | None
     """The same for a rotation about the vertical; None where the robot cannot rotate."""
+    tolerance: float
+    """Relative size of findings that are not taken for design."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """How symmetric the model is in the mirror."""
+        return verdict_of(self.reflection, self.tolerance, self.simulated)
 
     @property
     def symmetric(self) -> bool:
-        """Whether nothing was found that breaks the reflection, neither by comparison nor by simulation."""
-        return not self.reflection.findings and (self.simulated_error or 0.0) <= SIMULATED_TOLERANCE
+        """Whether the model is symmetric, exactly or approximately."""
+        return self.verdict != "not symmetric"
+
+    @property
+    def reason(self) -> str:
+        """Why the model is not exactly symmetric, in one line."""
+        return reason(self.reflection, self.tolerance, self.simulated)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for a program to read."""
@@ -61,21 +73,28 @@ class Audit:
             "normal": self.normal,
             "distance": mirror.distance,
             "reference": None if mirror.reference is None else mirror.reference.tolist(),
+            "verdict": self.verdict,
+            "tolerance": None if self.tolerance == float("inf") else self.tolerance,
+            "reason": self.reason,
             "reflection": {
                 "findings": [finding.as_json() for finding in mirror.findings],
                 "not_compared": mirror.not_compared,
-                "simulated_error": self.simulated_error,
+                "simulated_error": None if self.simulated is None else self.simulated.unexplained,
+                "simulated": None if self.simulated is None else self.simulated.as_json(),
                 "pairs": mirror.pairs,
                 "left_out": mirror.left_out,
                 "changes_nothing": mirror.changes_nothing,
                 "qpos": _plain(mirror.qpos),
                 "qvel": _plain(mirror.qvel),
+                "act": _plain(mirror.act),
                 "ctrl": _plain(mirror.ctrl),
                 "observation": {"names": [own.name for own in self.table], **_plain(self.observation)},
             },
             "rotation": {
                 "findings": [finding.as_json() for finding in self.rotation_findings],
-                "simulated_error": self.simulated_rotation_error,
+                "simulated_error": None
+                if self.simulated_rotation is None
+                else self.simulated_rotation.unexplained,
             },
         }
 
@@ -90,23 +109,29 @@ def audit(
     distance: float | None = None,
     reference: str | None = None,
     only: str | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
 ) -> Audit:
     """Derive the reflection of a model, and list what breaks it or rotations about the vertical."""
     seen = tuple(positions(model) + velocities(model) if table is None else table)
     mirror = reflection(model, normal, pairs, distance=distance, reference=reference, only=only)
     rotation_findings = tuple(audit_rotation(model))
     rotates = not any(finding.parameter == "body joints" for finding in rotation_findings)
+    with silence():
+        states = list(occurring(model, STATES))
     return Audit(
         name=name,
         normal=mirror.normal_name,
         reflection=mirror,
         table=seen,
         observation=observation_map(mirror, seen),
-        simulated_error=None if mirror.left_out else simulated_error(model, mirror, SIMULATED),
+        simulated=None
+        if mirror.left_out
+        else simulated(model, mirror, states, count=STATES, followed=FOLLOWED),
         rotation_findings=rotation_findings,
-        simulated_rotation_error=simulated_error(model, rotation(model, ANGLE), SIMULATED)
+        simulated_rotation=simulated(model, rotation(model, ANGLE), states, count=STATES)
         if rotates
         else None,
+        tolerance=checked(tolerance),
     )
 
 

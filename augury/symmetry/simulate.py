@@ -62,6 +62,8 @@ class Simulated:
     """Errors of positions after some time."""
     unexplained: float = 0.0
     """The largest error of one step that is not due to contacts found differently."""
+    acceleration: float = 0.0
+    """The median error of the acceleration, relative to the acceleration."""
     contacts: tuple[tuple[str, str, int], ...] = ()
     """Pairs of geoms whose contacts MuJoCo does not find mirrored, and in how many states."""
 
@@ -81,11 +83,12 @@ def simulated(
     with silence():
         given = list(states)
         pair = _Pair(model, symmetry)
-        at_once, unexplained = [], 0.0
+        at_once, shares, unexplained = [], [], 0.0
         unlike: Counter[tuple[int, int]] = Counter()
         for state in given:
-            error = pair.step(state)
+            error, share = pair.step(state)
             at_once.append(error)
+            shares.append(share)
             if error > SIMULATED_TOLERANCE:
                 due = pair.unlike_contacts(state)
                 unlike.update(due)
@@ -105,6 +108,7 @@ def simulated(
             if chosen
         ),
         unexplained=unexplained if given else np.inf,
+        acceleration=float(np.median(shares)) if given else np.inf,
         contacts=tuple(
             (label(model, "geom", first), label(model, "geom", second), number)
             for (first, second), number in unlike.most_common()
@@ -130,13 +134,16 @@ class _Pair:
         self.known = np.flatnonzero(~unknown.any(1))
         self.sensors = AffineMap(np.where(unknown, 0.0, symmetry.sensors.matrix), symmetry.sensors.offset)
 
-    def step(self, state: State) -> float:
-        """The largest error after one step."""
+    def step(self, state: State) -> tuple[float, float]:
+        """The largest error after one step, and that of the change of velocity, relative to this change."""
         self._put(state)
         for each in (self.data, self.image):
             mujoco.mj_step(self.model, each)
         symmetry, data, image = self.symmetry, self.data, self.image
-        return max(
+        change = np.abs(data.qvel - state.qvel).max(initial=0)
+        apart = np.abs(symmetry.qvel(data.qvel) - image.qvel).max(initial=0)
+        share = float(apart / change) if change else 0.0
+        worst = max(
             _difference(mapped, actual)
             for mapped, actual in (
                 (symmetry.qpos(data.qpos), image.qpos),
@@ -145,6 +152,7 @@ class _Pair:
                 (self.sensors(data.sensordata)[self.known], image.sensordata[self.known]),
             )
         )
+        return worst, share
 
     def follow(self, state: State, seed: int) -> list[float]:
         """The largest error of a position after each horizon; nothing if the simulator gives up."""

@@ -25,17 +25,19 @@ def audit_bodies(comparison: Comparison) -> None:
         if not first:
             continue
         if first in places.displaced:
-            mirrored = places.image_of(model.body_parentid[first], model.body_pos[first])
-            comparison.expect("body pos", pair, model.body_pos, mirrored, extent)
+            parent = int(model.body_parentid[first])
+            mirrored = places.image_of(parent, model.body_pos[first])
+            comparison.expect("body pos", pair, model.body_pos, mirrored, extent, on=parent)
         if {*pair} & read:
             origins = dict.fromkeys(pair, np.zeros(3))
-            comparison.expect("body origin", pair, origins, places.image_of(first, np.zeros(3)), extent)
+            mirrored = places.image_of(first, np.zeros(3))
+            comparison.expect("body origin", pair, origins, mirrored, extent, on=first)
         matrix, before = pairing.turned("body", first), len(comparison.findings)
         comparison.same_of(pair, "body", "body", "mass")
         if model.body_mass[list(pair)].any():
             comparison.same_of(pair, "body", "body", "gravcomp")
             centre = places.image_of(first, model.body_ipos[first])
-            comparison.expect("body ipos", pair, model.body_ipos, centre, extent)
+            comparison.expect("body ipos", pair, model.body_ipos, centre, extent, on=first)
         comparison.expect("body inertia", pair, tensors, matrix @ tensors[first] @ matrix.T)
         if len(comparison.findings) > before and comparison.felt.alike(first):
             del comparison.findings[before:]
@@ -71,8 +73,9 @@ def audit_sites(comparison: Comparison) -> None:
         if image < 0:
             comparison.without_image("site", site)
         elif site <= image:
-            mirrored = comparison.places.image_of(model.site_bodyid[site], positions[site])
-            comparison.expect("site pos", (site, image), positions, mirrored, pairing.mirror.size)
+            body, extent = int(model.site_bodyid[site]), pairing.mirror.size
+            mirrored = comparison.places.image_of(body, positions[site])
+            comparison.expect("site pos", (site, image), positions, mirrored, extent, on=body)
             if site in sites_of(model, _SENSOR.mjSENS_TOUCH, _SENSOR.mjSENS_INSIDESITE):
                 compare_shapes(comparison, "site", (site, image))
             if site in sites_of(model, _SENSOR.mjSENS_RANGEFINDER):

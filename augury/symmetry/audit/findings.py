@@ -41,8 +41,8 @@ class Finding:
     """The largest difference, in `unit`; None where the finding is no difference of numbers."""
     unit: str = ""
     relative: float | None = None
-    """The difference relative to the values, or to the size of the model where they are positions; None for
-    choices and for what is missing, which no tolerance covers."""
+    """The difference relative to the values, or to how far a body reaches where they are positions on it.
+    None for choices and for what is missing, which no tolerance covers."""
 
     @property
     def group(self) -> str:
@@ -115,17 +115,20 @@ class Comparison:
         values: npt.NDArray[Any] | Mapping[int, npt.ArrayLike],
         mirrored: npt.ArrayLike,
         scale: float = 0.0,
+        on: int | None = None,
     ) -> bool:
         """Whether the second of a pair has the mirrored value of the first; if not, note a finding.
 
-        Differences are measured against the values themselves, or `scale` where that is larger.
+        Differences are measured against the values themselves, or `scale` where that is larger. Those of
+        points on a body are said relative to how far this body reaches.
         """
         value, actual, mirrored = (np.asarray(each) for each in (values[pair[0]], values[pair[1]], mirrored))
         size = max(scale, float(np.abs(mirrored).max(initial=0)), float(np.abs(actual).max(initial=0)))
         apart = float(np.abs(mirrored - actual.astype(float)).max(initial=0))
         if apart <= TOLERANCE * size:
             return True
-        relative = None if np.issubdtype(actual.dtype, np.integer) or actual.dtype == bool else apart / size
+        chosen = np.issubdtype(actual.dtype, np.integer) or actual.dtype == bool
+        relative = None if chosen else apart / (size if on is None else self.places.reach(on))
         self.note(parameter, pair, value, actual, mirrored=mirrored, size=apart, relative=relative)
         return False
 

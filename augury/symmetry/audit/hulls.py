@@ -17,7 +17,8 @@ def compare_hulls(comparison: Comparison, pair: tuple[int, int]) -> None:
     """Compare what MuJoCo collides of two meshes that should be mirror images: their convex hulls."""
     model = comparison.model
     own, other = (_corners(model, geom) for geom in pair)
-    mirrored = comparison.places.image_of(model.geom_bodyid[pair[0]], own)
+    body = int(model.geom_bodyid[pair[0]])
+    mirrored = comparison.places.image_of(body, own)
     rounding = _STORED_COARSELY * max(float(np.abs(each - each.mean(0)).max()) for each in (own, other))
     if len(own) == len(other) and largest_gap(mirrored, other) <= rounding:
         return
@@ -33,7 +34,7 @@ def compare_hulls(comparison: Comparison, pair: tuple[int, int]) -> None:
         f"mirrored, the middle of the first would be {np.round(middles[2], 6).tolist()}",
         mirrored=middles[2],
         size=apart,
-        relative=apart / comparison.pairing.mirror.size,
+        relative=apart / comparison.places.reach(body),
     )
 
 

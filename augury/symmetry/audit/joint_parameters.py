@@ -66,10 +66,11 @@ def _axis_and_anchor(comparison: Comparison, pair: tuple[int, int]) -> None:
         mirrored = pairing.signs["joint"][first] * mirrored_axis(pairing, first)
         comparison.expect("joint axis", pair, model.jnt_axis, mirrored, 1.0)
     if kind != _TYPE.mjJNT_SLIDE:
-        mirrored = comparison.places.image_of(model.jnt_bodyid[first], model.jnt_pos[first])
+        body = int(model.jnt_bodyid[first])
+        mirrored = comparison.places.image_of(body, model.jnt_pos[first])
         if kind == _TYPE.mjJNT_HINGE:
             mirrored -= ((mirrored - model.jnt_pos[second]) @ axis) * axis
-        comparison.expect("joint pos", pair, model.jnt_pos, mirrored, pairing.mirror.size)
+        comparison.expect("joint pos", pair, model.jnt_pos, mirrored, pairing.mirror.size, on=body)
 
 
 def _by_joint(

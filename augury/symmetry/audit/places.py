@@ -58,6 +58,19 @@ class Places:
         world = positions[body] + point @ axes[body].T
         return np.asarray((self._mirrored(world) - self.shifts[body] - positions[image]) @ axes[image])
 
+    def reach(self, body: int) -> float:
+        """How far a body extends from its joint: what a small displacement on it is small against."""
+        model, mirror = self.model, self.pairing.mirror
+        if not body:
+            return mirror.size
+        origins, centres = mirror.frames["body"][0], mirror.frames["inertia"][0]
+        joint, geoms = model.body_jntadr[body], self._on_bodies["geom"].get(body, [])
+        hinged = joint >= 0 and model.jnt_type[joint] in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_BALL)
+        start = mirror.data.xanchor[joint] if hinged else origins[body]
+        points = [centres[body], *origins[model.body_parentid == body], *mirror.frames["geom"][0][geoms]]
+        farthest = max(float(np.linalg.norm(point - start)) for point in points)
+        return min(farthest, mirror.size) if farthest > 1e-3 * mirror.size else mirror.size
+
     def _mirrored(self, points: Array) -> Array:
         return np.asarray(points @ self.pairing.mirror.matrix.T)
 

@@ -38,7 +38,7 @@ def compare_shapes(comparison: Comparison, kind: str, pair: tuple[int, int]) -> 
     if shape == _G.mjGEOM_MESH:
         compare_hulls(comparison, pair)
         return
-    body = bodies[first]
+    body = int(bodies[first])
     matrix, extent = pairing.turned("body", body), pairing.mirror.size
     axes, other_axes = matrix @ rotation_of(quaternions[first]), rotation_of(quaternions[second])
     place = comparison.places.image_of(body, positions[first])
@@ -47,9 +47,9 @@ def compare_shapes(comparison: Comparison, kind: str, pair: tuple[int, int]) -> 
         normals = {second: other_axes[:, 2], first: matrix.T @ axes[:, 2]}
         heights = {index: normal @ positions[index] for index, normal in normals.items()}
         comparison.expect(f"{kind} axes", pair, normals, axes[:, 2], 1.0)
-        comparison.expect(f"{kind} pos", pair, heights, axes[:, 2] @ place, extent)
+        comparison.expect(f"{kind} pos", pair, heights, axes[:, 2] @ place, extent, on=body)
         return
-    comparison.expect(f"{kind} pos", pair, positions, place, extent)
+    comparison.expect(f"{kind} pos", pair, positions, place, extent, on=body)
     points, other_points = _marks(shape, sizes[first]), _marks(shape, sizes[second])
     if shape in _WITH_THREE_AXES:  # whose order is arbitrary
         sizes = np.sort(sizes)

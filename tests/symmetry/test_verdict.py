@@ -1,0 +1,135 @@
+"""How symmetric a model is: one verdict, for the command line, for `reflect` and for programs."""
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import mujoco
+import pytest
+
+from augury.augmentations.symmetry import reflect
+from augury.cli import main
+from augury.symmetry import SymmetryError, reflection
+from augury.symmetry.audit.units import GROUPS
+from augury.symmetry.model_audit import audit
+
+ROBOT = """
+<mujoco><option cone="elliptic"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="9 9 1"/>
+    <body name="trunk" pos="0 0 0.4"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>
+      <body name="left" pos="0 0.15 0"><joint name="left" axis="0 1 0" damping="0.5"/>
+        <inertial mass="1" pos="0 0 -0.1" diaginertia="0.01 0.01 0.001"/>
+        <geom name="left" type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03"/></body>
+      <body name="right" pos="0 -0.15 0"><joint name="right" axis="0 1 0" damping="{damping}"/>
+        <inertial mass="{mass}" pos="0 0 -0.1" diaginertia="{inertia} 0.01 0.001"/>
+        <geom name="right" type="capsule" fromto="0 0 0 0 0 {length}" size="0.03" friction="{friction}"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position name="left" joint="left" kp="20"/><position name="right" joint="right" kp="20"/>
+  </actuator>
+</mujoco>"""
+SAME = {"damping": 0.5, "mass": 1, "inertia": 0.01, "length": -0.3, "friction": 1}
+
+
+def robot(**other: float) -> str:
+    return ROBOT.format(**SAME | other)
+
+
+def model(**other: float) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_string(robot(**other))
+
+
+CASES = [
+    ({}, "exact"),
+    ({"inertia": 0.01000003}, "approximate"),  # the sixth digit
+    ({"length": -0.35}, "not symmetric"),  # another leg
+]
+
+
+@pytest.mark.parametrize(("other", "verdict"), CASES, ids=str)
+def test_command_line_reflect_and_json_say_the_same(other, verdict, tmp_path, capsys):
+    path = tmp_path / "robot.xml"
+    path.write_text(robot(**other))
+    with pytest.raises(SystemExit) if verdict == "not symmetric" else warnings.catch_warnings():
+        main(["symmetry", str(path), "--json"])
+    (said,) = json.loads(capsys.readouterr().out)
+    assert said["verdict"] == verdict
+    if verdict == "not symmetric":
+        with pytest.raises(SymmetryError, match="not symmetric"):
+            reflect(model(**other))
+    elif verdict == "approximate":
+        with pytest.warns(UserWarning, match="only approximately symmetric"):
+            reflect(model(**other))
+        with pytest.raises(SymmetryError, match="not symmetric"):
+            reflect(model(**other), tolerance=0)
+    else:
+        reflect(model(**other), tolerance=0)
+
+
+def test_a_tolerance_decides_and_an_infinite_one_accepts_everything():
+    heavier = model(mass=1.2)
+    reflect(heavier, tolerance=0.3)
+    reflect(heavier, tolerance=math.inf)
+    assert audit(heavier, "robot", tolerance=0.3).verdict == "approximate"
+    with pytest.raises(SymmetryError, match="not symmetric"):
+        reflect(heavier, tolerance=0.1)
+
+
+def test_an_approximate_model_exits_with_0_and_a_line(tmp_path, capsys):
+    path = tmp_path / "robot.xml"
+    path.write_text(robot(mass=1.01))
+    main(["symmetry", str(path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "approximate at a tolerance of 0.05: body mass: left has 1, right has 1.01" in said
+    assert "after 1 s positions are off by" in said
+
+
+def test_a_finding_has_a_size_in_its_unit_and_relative_and_the_mirrored_value():
+    (finding,) = reflection(model(mass=1.01)).findings
+    assert (finding.parameter, finding.unit, finding.group) == ("body mass", "kg", "dynamics")
+    assert finding.size == pytest.approx(0.01)
+    assert finding.relative == pytest.approx(0.01 / 1.01)
+    assert finding.mirrored == 1.0
+
+
+def test_positions_are_measured_against_how_far_a_body_reaches():
+    (finding,) = (f for f in reflection(model(length=-0.301)).findings if f.parameter == "geom pos")
+    assert finding.size == pytest.approx(0.0005)
+    assert finding.relative == pytest.approx(0.0005 / 0.15, rel=0.1)
+
+
+def test_findings_come_in_groups_and_ranked():
+    found = reflection(model(mass=1.01, damping=0.6, friction=0.9)).findings
+    groups = [GROUPS.index(finding.group) for finding in found]
+    assert groups == sorted(groups)
+    assert [finding.parameter for finding in found] == ["joint damping", "body mass", "geom friction"]
+
+
+def test_the_map_of_an_approximate_model_is_off_by_little_and_that_of_another_leg_by_more():
+    near, far = (audit(model(**other), "robot").simulated for other in ({"mass": 1.01}, {"mass": 3}))
+    assert near.horizons[0].seconds == 0.1
+    assert 0 < near.horizons[0].median < 1e-3 < far.horizons[0].median
+    exact = audit(model(), "robot").simulated
+    assert exact.step.largest < 1e-9
+    assert exact.horizons[0].high < 1e-6
+
+
+def test_no_file_is_left_where_the_simulation_is_unstable(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wild = robot().replace('kp="20"', 'kp="1e12"')
+    found = audit(mujoco.MjModel.from_xml_string(wild), "robot")
+    assert found.simulated.unstable > 0
+    assert not list(Path().iterdir())
+
+
+def test_a_tolerance_below_0_is_refused(capsys, tmp_path):
+    path = tmp_path / "robot.xml"
+    path.write_text(robot())
+    with pytest.raises(SystemExit) as exited:
+        main(["symmetry", str(path), "--tolerance", "-1"])
+    assert exited.value.code == 2
+    assert "the tolerance must be at least 0, not -1" in capsys.readouterr().err
