@@ -58,6 +58,13 @@ class Errors(NamedTuple):
         """Which transitions are wrong in this number."""
         return self.error[:, self.names.index(name)] > tolerance
 
+    def rounded(self, name: str, rounding: float) -> float | None:
+        """The largest error in this number, where rounding explains all of them."""
+        column = self.names.index(name)
+        size = np.maximum(1.0, np.abs(self.simulated[:, column]))
+        error = self.error[:, column]
+        return float(error.max()) if np.all(error <= rounding * size) else None
+
     def wrong_before(self, tolerance: float) -> Flags:
         """Which transitions begin with another observation than the restored state's."""
         before = [name.endswith(BEFORE) for name in self.names]

@@ -25,7 +25,7 @@ from augury.transition import Transition
 from augury.verify.augmenting import augment
 from augury.verify.base import Flags, Policy, Simulator, joined
 from augury.verify.comparison import Errors, Indices
-from augury.verify.explanation import cause_of
+from augury.verify.explanation import allowance, cause_of
 from augury.verify.reports import Contact, Report
 from augury.verify.simulators import simulator_of
 from augury.verify.subjects import Subject
@@ -36,6 +36,8 @@ TOLERANCE = 1e-8
 CONFIDENCE = 0.95
 ENOUGH_REPEATED = 0.1
 """Share of the observed transitions that a simulator must be able to repeat."""
+MOST_ROUNDED = 1e-3
+"""Errors that a step makes of a state that was rounded to 32 bits."""
 MOST_SET_ASIDE = 0.1
 """Share that an assertion may leave out."""
 
@@ -133,9 +135,14 @@ def _repeatable(
     repeated = itself.largest <= tolerance
     if repeated.mean() < ENOUGH_REPEATED:
         worst = itself.dimensions(tolerance)[0]
+        usual = float(np.quantile(itself.largest, 0.99))
+        if simulator.single_precision and usual < MOST_ROUNDED:
+            remedy = f"it observes 32 bits, from which a state is restored a little off: {allowance(usual)}"
+        else:
+            remedy = "restore must bring back all that the next step depends on"
         raise UserError(
             f"{simulator.name} does not repeat its own transitions (off by {worst.largest_error:.2g} in "
-            f"{worst.name}): restore must bring back all that the next step depends on"
+            f"{worst.name}): {remedy}"
         )
     return np.flatnonzero(repeated), float(itself.largest[repeated].max())
 

@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
 
-from augury.envs.mujoco.probe import is_mujoco, observation_table
+from augury.envs.mujoco.probe import is_mujoco, observation_table, set_state
 from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify.base import Answer, Flags, Policy, Rows, joined, numbers, rows, shared
@@ -103,7 +103,7 @@ class GymSimulator(GymSource):
 
 
 class Probed:
-    """One of Gymnasium's MuJoCo environments, with a `restore` that sets positions and velocities."""
+    """A MuJoCo environment, with a `restore` that sets positions and velocities."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -115,7 +115,7 @@ class Probed:
         """What is not observed gets the model's own value; the solver starts afresh."""
         del extras
         mujoco.mj_resetData(self.env.model, self.env.data)
-        self.env.set_state(*self._state(observation))
+        set_state(self.env, *self._state(observation))
 
     def in_contact(self, transition: Transition) -> Flags:
         starts, ends = (

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 
-PROBES = 4
+Array = npt.NDArray[Any]
 
+PROBES = 4
+"""States that an environment is put into."""
+STEPS = 16
+"""Steps that one takes which cannot be asked what it observes."""
 
 # These change neither what is observed nor what is done.
 _TRANSPARENT = (
@@ -39,27 +45,34 @@ def unwrapped(env: Any) -> Any:
 
 
 def is_mujoco(env: Any) -> bool:
-    """Whether this is an environment as Gymnasium's MuJoCo ones are."""
-    return isinstance(getattr(env, "model", None), mujoco.MjModel) and hasattr(env, "set_state")
+    """Whether an environment has a MuJoCo model, and a state that can be set: a method for it, or `data`."""
+    has_state = hasattr(env, "set_state") or isinstance(getattr(env, "data", None), mujoco.MjData)
+    return isinstance(getattr(env, "model", None), mujoco.MjModel) and has_state
+
+
+def set_state(env: Any, qpos: Array, qvel: Array) -> None:
+    """Bring such an environment to these positions and velocities."""
+    if hasattr(env, "set_state"):
+        env.set_state(qpos, qvel)
+    else:
+        env.data.qpos[:], env.data.qvel[:] = qpos, qvel
+        mujoco.mj_forward(env.model, env.data)
 
 
 def observation_table(env: Any) -> tuple[Quantity, ...]:
     """What each number of such an environment's observation is: some position, or some velocity.
 
-    Random positions and velocities are set, and every observed number is looked for among them.
+    Every observed number is looked for among positions and velocities, in several states. Where the
+    environment has no `_get_obs`, it takes a few steps for that, and is reset.
     """
-    model = env.model
-    known = positions(model) + velocities(model)
-    generator = np.random.default_rng(0)
-    before = env.data.qpos.copy(), env.data.qvel.copy()
-    states, seen = [], []
-    for _ in range(PROBES):
-        qpos, qvel = generator.uniform(-0.5, 0.5, model.nq), generator.uniform(-0.5, 0.5, model.nv)
-        env.set_state(qpos, qvel)
-        states.append(np.concatenate([qpos, qvel]))
-        seen.append(env._get_obs())
-    env.set_state(*before)
-    same = (np.array(seen)[:, :, None] == np.array(states)[:, None]).all(0)
+    known = positions(env.model) + velocities(env.model)
+    states, seen = zip(*(_placed if hasattr(env, "_get_obs") else _stepped)(env), strict=True)
+    observed = np.array(seen)
+    if observed.ndim != 2:
+        raise UserError(f"{type(env).__name__} must observe a vector: flatten it")
+    # What is observed may have been rounded to 32 bits.
+    among = np.array(states).astype(observed.dtype)
+    same = (observed[:, :, None] == among[:, None]).all(0)
     if not same.any(1).all():
         place = int(np.argmin(same.any(1)))
         raise UserError(
@@ -67,3 +80,26 @@ def observation_table(env: Any) -> tuple[Quantity, ...]:
             "give the environment a method restore(observation, extras)"
         )
     return tuple(known[place] for place in same.argmax(1))
+
+
+def _placed(env: Any) -> Iterator[tuple[Array, Array]]:
+    """States and what is observed in them: random ones, which the environment is put into."""
+    model, generator = env.model, np.random.default_rng(0)
+    before = env.data.qpos.copy(), env.data.qvel.copy()
+    for _ in range(PROBES):
+        qpos, qvel = generator.uniform(-0.5, 0.5, model.nq), generator.uniform(-0.5, 0.5, model.nv)
+        set_state(env, qpos, qvel)
+        yield np.concatenate([qpos, qvel]), np.array(env._get_obs())
+    set_state(env, *before)
+
+
+def _stepped(env: Any) -> Iterator[tuple[Array, Array]]:
+    """The same of states that it comes to under random actions."""
+    env.action_space.seed(0)
+    observation, _ = env.reset(seed=0)
+    for _ in range(STEPS):
+        yield np.concatenate([env.data.qpos, env.data.qvel]), np.array(observation)
+        observation, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            observation, _ = env.reset()
+    env.reset()
