@@ -40,8 +40,9 @@ class Simulator:
         plane: tuple[Array, Array],
         qpos: tuple[Rows, Mapping[int, float]],
         qvel: Rows,
-        bodies: Sequence[int],
+        bodies: Sequence[int | None],
         default: Sequence[float],
+        still: Sequence[str] = (),
     ) -> None:
         self.model = model
         # Poses are random, and so parts may overlap: what they observe does not depend on it.
@@ -49,6 +50,8 @@ class Simulator:
         self.matrix, self.offset = np.array(plane[0], float), np.array(plane[1], float)
         self.qpos, self.qvel, self.bodies = qpos, qvel, list(bodies)
         self.default = np.array(default, float)
+        self.still = [model.joint(name) for name in still]
+        self.moving = np.setdiff1d(np.arange(model.nv), [joint.dofadr[0] for joint in self.still])
         self._drawn: dict[int, tuple[Scene, Scene]] = {}
 
     def scenes(self, seed: int) -> tuple[Scene, Scene]:
@@ -84,6 +87,8 @@ class Simulator:
         one, other = (_motions(scene) for scene in self.scenes(seed))
         worst, whose = 0.0, ""
         for body, image in enumerate(self.bodies[1:], 1):
+            if image is None:
+                continue
             place, velocity, turning = one[:, body]
             expected = np.array(
                 [self.matrix @ place + self.offset, self.matrix @ velocity, -self.matrix @ turning]
@@ -113,8 +118,8 @@ class Simulator:
     def effect_error(self, seed: int, term: Mapping[str, Any], action: Array, image: Array) -> float:
         """How far what the mirrored action does is from the mirror image of what the action does."""
         one, other = self.scenes(seed)
-        expected = mapped(self.qvel, self.effect(one, action, term))
-        found = self.effect(other, image, term)
+        expected = mapped(self.qvel, self.effect(one, action, term))[self.moving]
+        found = self.effect(other, image, term)[self.moving]
         size = max(float(np.abs(expected).max(initial=0)), float(np.abs(found).max(initial=0)))
         return float(np.abs(expected - found).max(initial=0)) / size if size > 0 else 0.0
 
@@ -163,6 +168,8 @@ class Simulator:
             if model.jnt_type[joint] in single:
                 data.qpos[model.jnt_qposadr[joint]] = generator.uniform(*model.jnt_range[joint])
         data.qvel[:] = generator.normal(size=model.nv)
+        for joint in self.still:
+            data.qpos[joint.qposadr[0]], data.qvel[joint.dofadr[0]] = self.default[joint.qposadr[0]], 0
 
     def _base(self, scene: Scene) -> tuple[Array, Array, Array]:
         """The base's position, its axes, and where qvel begins to hold its velocity."""

@@ -9,10 +9,19 @@ import pprint
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import mujoco
+
 import augury
 from augury.errors import UserError
 from augury.symmetry.export import code, simulator
-from augury.symmetry.export.asking import layout, plane_of, tolerances
+from augury.symmetry.export.asking import (
+    compared_bodies,
+    layout,
+    mirrored_actions,
+    plane_of,
+    still_joints,
+    tolerances,
+)
 from augury.symmetry.export.checks import POLICY, TESTS, applied, imports
 from augury.symmetry.export.code import TORCH, Form
 from augury.symmetry.export.tables import listed, offsets_of, rows_of, table
@@ -49,7 +58,8 @@ def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[
     text = _as_json(mirror, source) if form == "json" else _as_code(mirror, form, out, source)
     rounding = ROUNDING.get(form, 1e-9)
     constants = {
-        "TOLERANCE": max(allowed.terms, rounding),
+        "BODY_TOLERANCE": allowed.bodies,
+        "TERM_TOLERANCE": max(allowed.terms, rounding),
         "EFFECT_TOLERANCE": max(allowed.effects, 10 * rounding),
         "ROUNDING": rounding,
     }
@@ -95,16 +105,16 @@ def _told(mirror: TermsMirror, source: Source) -> str:
     """What was derived from what."""
     own = mirror.robot
     counts = ", ".join(f"{name} {len(vector)}" for name, vector in mirror.vectors.items())
-    normal = " ".join(f"{part:g}" for part in own.mirror.normal)
     observed = f"observations as {source.terms} lists them" if source.terms else "positions and velocities"
     lines = [
         f"The mirror of {source.model.name}, for {observed}.",
         "",
         f"Made by Augury {augury.__version__} from the model: no index and no sign was written by hand.",
         "Bodies, joints and actuators were paired by where they are in the model's reference pose, before a",
-        f"mirror plane with the normal {normal}. Signs of joints follow from their axes. Vectors in the",
-        "base's own frame are reflected, and angular velocities likewise as pseudovectors.",
+        f"mirror plane ({own.mirror.plane}). Signs of joints follow from their axes. Vectors in the base's",
+        "own frame are reflected, and angular velocities likewise as pseudovectors.",
         f"Numbers: {counts}.",
+        *(f"Not mirrored: {', '.join(names)}." for names in [own.mirror.left_out.get("joint")] if names),
         *source.remarks,
     ]
     return "\n".join(lines)
@@ -116,8 +126,8 @@ def _tests(mirror: TermsMirror, form: Form, out: Path, source: Source, constants
     model = Path(os.path.relpath(source.model.resolve(), out.parent.resolve())).as_posix()
     terms = {name: layout(mirror, vector) for name, vector in mirror.vectors.items()}
     bodies = "\n".join(
-        f"    {image},  # {body} {label(own.model, 'body', body)} -> {label(own.model, 'body', image)}"
-        for body, image in enumerate(own.body_images)
+        f"    {image},  # {body} {label(own.model, 'body', body)} -> {_named(own.model, image)}"
+        for body, image in enumerate(compared_bodies(mirror))
     )
     head = f'''"""Does the simulator agree with {out.name}?
 
@@ -134,6 +144,7 @@ Written by Augury {augury.__version__} with the map.
             imports(form),
             f'MAP = Path(__file__).with_name("{out.name}")',
             f'MODEL = Path(__file__).parent / os.environ.get("SYMMETRY_MODEL", "{model}")',
+            "# Relative to the largest number where that is above 1; the model itself is a tenth of it off.",
             *(f"{name} = {value:.3g}" for name, value in constants.items()),
             f'ACTION = "{mirror.vectors[ACTION].terms[0].label}"',
             "# How blocks of your own are measured: functions of model and data, by the name of the term.",
@@ -142,7 +153,7 @@ Written by Augury {augury.__version__} with the map.
             f"TERMS = {{\n{_terms(terms)}\n}}",
             "# The plane: a point p is reflected to the matrix times p, plus the offset.",
             f"PLANE = ({matrix.tolist()}, {offset.tolist()})",
-            "# The mirror image of every body.",
+            "# The mirror image of every body that has a joint of its own, and is mirrored.",
             f"BODIES = [\n{bodies}\n]",
             "# How the simulator's own state is mirrored; the first test asks the simulator about it.",
             f"QPOS = {pprint.pformat(rows_of(own.mirror.qpos), width=110, compact=True)}",
@@ -150,12 +161,19 @@ Written by Augury {augury.__version__} with the map.
             f"QVEL = {pprint.pformat(rows_of(own.mirror.qvel), width=110, compact=True)}",
             "# The default pose, from which offsets of joints count.",
             f"DEFAULT = [\n{listed(map(repr, own.anatomy.qpos.tolist()))}\n]",
+            "# Joints that are not mirrored, which are kept still; and the actions of the others.",
+            f"STILL = {json.dumps(still_joints(mirror))}",
+            f"ACTIONS = {mirrored_actions(mirror)}",
             applied(form),
             _embedded(),
             TESTS,
             *([POLICY.lstrip("\n")] if form in TORCH else []),
         ]
     )
+
+
+def _named(model: mujoco.MjModel, body: int | None) -> str:
+    return "not compared" if body is None else label(model, "body", body)
 
 
 def _quoted(offsets: dict[str, dict[int, float]]) -> str:

@@ -26,6 +26,8 @@ class Number(NamedTuple):
     """Its value in the mirror: factors of other numbers."""
     offset: float = 0.0
     term: str = ""
+    owner: str = ""
+    """The joint or actuator that it belongs to, if to any."""
 
     def at(self, frame: int) -> Number:
         """The same number in a frame of a history."""

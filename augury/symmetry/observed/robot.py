@@ -80,7 +80,8 @@ class Robot:
         if np.isnan(row).any():
             raise SymmetryError(f"{own.name} has no mirror image: see not_compared")
         image = tuple((_key(own, int(source)), float(row[source])) for source in np.flatnonzero(row))
-        return Number(own.name, _key(own, own.address), image, float(found.offset[own.address]))
+        offset = float(found.offset[own.address])
+        return Number(own.name, _key(own, own.address), image, offset, owner=own.joint)
 
     @cached_property
     def body_images(self) -> list[int]:
