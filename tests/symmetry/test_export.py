@@ -9,12 +9,14 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 import torch
 
 import augury.symmetry
 from augury.cli import main
+from augury.errors import UserError
 from augury.symmetry.export.writing import Source, export
 from tests.quadruped import EXAMPLES
 
@@ -66,9 +68,14 @@ def exported(mirror, form, folder):
 def written(mirror, tmp_path_factory):
     """The tests beside a map for NumPy, and what they ask."""
     tests = module(exported(mirror, "numpy", tmp_path_factory.mktemp("numpy"))[1])
-    model = tests.mujoco.MjModel.from_xml_path(str(MODEL))
+    return tests, simulator_of(tests)
+
+
+def simulator_of(tests):
+    """As their fixture makes it."""
+    model = mujoco.MjModel.from_xml_path(str(tests.MODEL))
     state = (tests.QPOS, tests.QPOS_OFFSETS), tests.QVEL
-    return tests, tests.Simulator(model, tests.PLANE, *state, tests.BODIES, tests.DEFAULT)
+    return tests.Simulator(model, tests.PLANE, *state, tests.BODIES, tests.DEFAULT, tests.STILL)
 
 
 def wrong_terms(written):
@@ -83,15 +90,20 @@ def wrong_terms(written):
     return found
 
 
-def test_the_simulator_agrees_with_what_was_exported(written):
+def all_pass(written):
+    """Run the generated tests."""
     tests, simulator = written
     assert wrong_terms(written) == []
     tests.test_states_are_mirrored_as_the_plane_says(simulator)
     tests.test_symmetric_policy_does_the_mirrored_thing(simulator)
-    for number in range(12):
+    for number in tests.ACTIONS:
         tests.test_action_does_the_mirrored_thing(simulator, number)
     for group in tests.TERMS:
         tests.test_mirrored_twice_is_the_same(group)
+
+
+def test_the_simulator_agrees_with_what_was_exported(written):
+    all_pass(written)
 
 
 @pytest.mark.parametrize("form", ["numpy", "torch", "jax", "rsl_rl", "json"])
@@ -305,3 +317,55 @@ def run_tests(folder):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mirror.py"]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return ran.returncode, ran.stdout + ran.stderr
+
+
+def agreed(mirror, path, folder):
+    """The generated tests of an exported map, all of which the simulator passes."""
+    tests = module(export(mirror, "numpy", folder / "mirror.py", Source(path))[1])
+    all_pass((tests, simulator_of(tests)))
+    return tests
+
+
+def test_of_a_part_only_the_part_is_asked_about(tmp_path):
+    model = mujoco.MjModel.from_xml_path(str(MODEL))
+    part = augury.symmetry.reflection(model, only="front")
+    tests = agreed(augury.symmetry.terms(model, ["command", "joint_offsets"], mirror=part), MODEL, tmp_path)
+    assert tests.ACTIONS == [0, 1, 2, 3, 4, 5]
+    assert [joint for joint in DEPTH_FIRST if joint.startswith("hind")] == tests.STILL
+    assert "Not mirrored: hind_left_hip, hind_left_thigh" in tests.MIRROR.__doc__
+
+
+ARMS = """
+<mujoco model="arms">
+  <compiler angle="radian"/>
+  <worldbody>
+    {arms}
+  </worldbody>
+  <actuator><motor name="left" joint="left"/><motor name="right" joint="right"/></actuator>
+</mujoco>
+"""
+ARM = """
+    <body name="{side}" pos="0 {y} 0.5">
+      <joint name="{side}" axis="1 0 0" ref="0.3"/><geom type="capsule" fromto="0 0 0 0.1 0 0.3" size="0.02"/>
+    </body>
+"""
+
+
+def test_a_plane_off_the_origin_and_joints_that_count_from_elsewhere_are_asked_about(tmp_path):
+    path = tmp_path / "arms.xml"
+    path.write_text(ARMS.format(arms=ARM.format(side="left", y=1.2) + ARM.format(side="right", y=0.6)))
+    mirror = augury.symmetry.terms(path, ["joint_positions"], actions="controls")
+    np.testing.assert_allclose(mirror.observation(np.zeros(2)), [0.6, 0.6])
+    tests = agreed(mirror, path, tmp_path)
+    assert tests.PLANE[1] == pytest.approx([0, 1.8, 0])
+
+
+def test_a_map_that_the_simulator_contradicts_is_not_written(tmp_path):
+    right, path = mujoco.MjModel.from_xml_path(str(MODEL)), tmp_path / "bent.xml"
+    joint = 'name="front_left_shin" class="shin"'
+    path.write_text(MODEL.read_text().replace(joint, f'{joint} axis="1 0 0"', 1))
+    bent = augury.symmetry.terms(path, ["joint_offsets"], mirror=augury.symmetry.reflection(right))
+    message = r"the simulator does not agree with the map: front_(left|right)_shin is off by"
+    with pytest.raises(UserError, match=message):
+        export(bent, "numpy", tmp_path / "mirror.py", Source(path))
+    assert not (tmp_path / "mirror.py").exists()
