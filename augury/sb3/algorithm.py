@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import VecEnvWrapper, VecTransposeImage
 
 from augury.errors import UserError
 
@@ -30,21 +29,6 @@ def calling_algorithm(*methods: str) -> OffPolicyAlgorithm | None:
             return owner
         frame = frame.f_back
     return None
-
-
-def moved_channels(algorithm: OffPolicyAlgorithm) -> frozenset[str] | None:
-    """The images whose channels SB3 has moved to the front, by their entry of a dict or as "".
-
-    Nobody knows as long as the algorithm has no environment, which it may be given after it was loaded.
-    """
-    env: Any = algorithm.env
-    if env is None:
-        return None
-    while isinstance(env, VecEnvWrapper):
-        if isinstance(env, VecTransposeImage) and not env.skip:
-            return frozenset(getattr(env, "image_space_keys", ("",)))
-        env = env.venv
-    return frozenset()
 
 
 def takes_more_rows(algorithm: OffPolicyAlgorithm) -> bool:

@@ -69,8 +69,8 @@ class Augmented:
         self.choose_augmenter()
 
     def choose_augmenter(self) -> None:
-        """As soon as the shapes of images and extras are known, decide how to run the augmentation."""
-        if not (self._buffer.channels_known and all(name in self._extras for name in self._from_infos)):
+        """As soon as the shapes of all extras are known, decide how to run the augmentation."""
+        if not all(name in self._extras for name in self._from_infos):
             return
         first = np.zeros(1, np.int64)
         example: Transition = jax.tree.map(lambda rows: rows[0], observed_at(self._buffer, first, first))

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from augury.augmentations.base import FromNumpy, as_pytree, conforming, from_numpy, generator_of
+from augury.augmentations import make, parse
+from augury.augmentations.base import FromNumpy, Plain, as_pytree, conforming, from_numpy, generator_of
 from augury.errors import UserError
 from augury.precision import double_precision
 from augury.replay import copies
@@ -26,6 +27,16 @@ from augury.sb3.keys import Numbers, key_data, root_of
 from augury.transition import Array, Key, Transition
 
 Promise = Callable[[], Transition]
+
+
+def named(name: str, environment: str | None) -> Callable[..., Transition]:
+    """The augmentation that a name or a `module:name` stands for, where it depends on the task in this one.
+
+    A plain function stays one: whether it is written in JAX or in NumPy shows when it is run.
+    """
+    entry, _ = parse(name)
+    found = make(name, environment if entry.takes_task else None)
+    return found.function if isinstance(found, Plain) else found
 
 
 class Augmenter(Protocol):

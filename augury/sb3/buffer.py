@@ -20,7 +20,6 @@ from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecNormalize
 
-from augury import augmentations
 from augury.augmentations.base import describe
 from augury.errors import UserError
 from augury.replay.survey import spread
@@ -28,13 +27,14 @@ from augury.sb3 import checks
 from augury.sb3.algorithm import (
     ask_for_every_row,
     calling_algorithm,
-    moved_channels,
     seed_of_the_run,
     takes_more_rows,
     wants_exact_rows,
 )
 from augury.sb3.augmented import Augmented
+from augury.sb3.augmenter import named
 from augury.sb3.batches import behind, interleaved
+from augury.sb3.environment import moved_channels, name_of
 from augury.sb3.samples import Rows, as_samples, joined, observed_at
 from augury.transition import Transition
 
@@ -44,7 +44,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
 
     It takes SB3's arguments, for Box and Dict observations alike, and four more:
 
-    - `augmentation`: a name from the catalogue, an augmentation, or a plain function in JAX or NumPy
+    - `augmentation`: a name from the catalogue, a `module:name`, an augmentation, or a plain function in JAX
+      or NumPy
     - `ratio`: m, augmented transitions per observed one; fractions and infinity are possible. Default 1
     - `update_ratio`: α, augmented rows per observed row in a batch; fractions are possible. Default 1
     - `batch_size_counts`: which rows `batch_size` counts. By default "observed" for the algorithms of SB3
@@ -91,7 +92,6 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self._base.__init__(self, *sizes, optimize_memory_usage, handle_timeout_termination)
         self.moved_channels: frozenset[str] = frozenset()
         """Images whose channels SB3 has moved to the front: their entries of a dict, or ""."""
-        self.channels_known = True
         self.drawn_observed = 0
         """Rows handed to the learner since the start."""
         self.drawn_augmented = 0
@@ -99,17 +99,18 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """Observed rows of a batch and all of its rows, while an algorithm asks for all."""
         self._augmented: Augmented | None = None
         """R̃, unless there is nothing to augment."""
+        self._waiting: tuple[Any, int] | None = None
+        """Augmentation and seed of an R̃ that waits for its environment."""
         if name is None or self.ratio == 0:
             return
         checks.check_buffer(
             name, observation_space, action_space, optimize_memory_usage, handle_timeout_termination
         )
-        if isinstance(augmentation, str):
-            checks.check_environment(augmentation, observation_space, action_space)
-            augmentation = augmentations.make(augmentation)
         self.name = name
-        self._meet_owner()
-        self._augmented = Augmented(self, augmentation, name, self.ratio, seed_of_the_run())
+        self._waiting = augmentation, seed_of_the_run()
+        owner = self._met_owner()
+        if owner is None or owner.env is not None:
+            self._start(owner)
 
     @property
     def _base(self) -> Any:
@@ -121,10 +122,9 @@ class AugmentedReplayBuffer(DictReplayBuffer):
     ) -> None:
         """Store what each environment showed, and grant it its copies."""
         slot = self.pos
+        if self._waiting is not None:
+            self._start(calling_algorithm("collect_rollouts"))
         if self._augmented is not None:
-            if not self.channels_known:
-                self._look_at_images(calling_algorithm("collect_rollouts"))
-                self._augmented.choose_augmenter()
             self._augmented.before_add(obs, infos)
         self._base.add(self, obs, next_obs, action, reward, done, infos)
         if self._augmented is not None:
@@ -209,23 +209,28 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         if self._augmented is not None:
             self._augmented = self._augmented.emptied()
 
-    def _meet_owner(self) -> None:
+    def _met_owner(self) -> OffPolicyAlgorithm | None:
+        """The algorithm that builds or loads this buffer, after it was looked at."""
         owner = calling_algorithm("_setup_model", "load_replay_buffer")
-        if owner is None:
-            return
-        checks.check_algorithm(self.name, owner)
-        self._look_at_images(owner)
-        if self._counts_asked_for is None:
-            self.batch_size_counts = "observed" if takes_more_rows(owner) else "all"
-        if self.batch_size_counts == "observed":
-            ask_for_every_row(owner)
+        if owner is not None:
+            checks.check_algorithm(self.name, owner)
+            if self._counts_asked_for is None:
+                self.batch_size_counts = "observed" if takes_more_rows(owner) else "all"
+            if self.batch_size_counts == "observed":
+                ask_for_every_row(owner)
+        return owner
 
-    def _look_at_images(self, owner: OffPolicyAlgorithm | None) -> None:
-        """Learn whose channels are moved; a loaded algorithm may get its environment later."""
-        moved = frozenset() if owner is None else moved_channels(owner)
-        self.channels_known = moved is not None or self.size() > 0  # what it holds was seen in one
-        if moved is not None:
-            self.moved_channels = moved
+    def _start(self, owner: OffPolicyAlgorithm | None) -> None:
+        """Set R̃ up. A model that is loaded may get its environment later: then with the first transition."""
+        assert self._waiting is not None
+        (augmentation, seed), self._waiting = self._waiting, None
+        env = None if owner is None else owner.env
+        if env is not None:
+            self.moved_channels = moved_channels(env)
+        if isinstance(augmentation, str):
+            checks.check_environment(augmentation, self.observation_space, self.action_space)
+            augmentation = named(augmentation, None if env is None else name_of(env))
+        self._augmented = Augmented(self, augmentation, self.name, self.ratio, seed)
 
     # What the callback and the curious look at
 
@@ -256,5 +261,5 @@ class AugmentedReplayBuffer(DictReplayBuffer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self._augmented is not None:
-            self._meet_owner()
+            self._met_owner()
             self._augmented.choose_augmenter()

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import stable_baselines3 as sb3
 from gymnasium import spaces
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from augury.augmentations import make
 from augury.envs.panda.goals import PUSH, START_DRAWS
 from augury.errors import UserError
 from augury.sb3 import AugmentedReplayBuffer
+from augury.sb3.environment import name_of
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 
@@ -78,7 +80,7 @@ def test_sb3_trains_with_them(name, tmp_path):
 def test_sb3_trains_on_panda_gym_itself():
     pytest.importorskip("panda_gym")
     environment = gymnasium.make("PandaPush-v3")
-    model = trained(sb3.DDPG, environment, make("panda/translate-goal", "panda-push"))
+    model = trained(sb3.DDPG, environment, "panda/translate-goal")  # the environment says which task
     copies = model.replay_buffer.augmented_transitions(10**6)
     assert len(copies.reward) == 4 * 120
     rewards = environment.unwrapped.compute_reward(
@@ -88,6 +90,36 @@ def test_sb3_trains_on_panda_gym_itself():
     np.testing.assert_array_equal(copies.terminated, rewards == 0)
     assert 0.02 < copies.terminated.mean() < 0.2
     environment.close()
+
+
+@pytest.mark.parametrize(
+    ("id_", "name"),
+    [
+        ("augury/PandaPickAndPlace-v0", "panda-pick-and-place"),
+        ("augury/PandaPushQuadrant-v0", "panda-push-quadrant"),
+        ("CartPole-v1", None),
+        (None, None),
+    ],
+)
+def test_an_environment_is_known_by_its_id(id_, name):
+    environment = Pushed()
+    environment.spec = None if id_ is None else gymnasium.spec(id_)
+    assert name_of(DummyVecEnv([lambda: environment])) == name
+
+
+def test_the_task_of_an_environment_need_not_be_told_again():
+    environment = Pushed()
+    environment.spec = gymnasium.spec("augury/PandaPush-v0")
+    kwargs = {"augmentation": "panda/translate-goal"}
+    settings = {"replay_buffer_class": AugmentedReplayBuffer, "replay_buffer_kwargs": kwargs, "seed": 0}
+    model = sb3.TD3("MultiInputPolicy", environment, learning_starts=99, buffer_size=50, **settings)
+    model.learn(20)
+    copies = model.replay_buffer.augmented_transitions(99)
+    goals = copies.next_observation["desired_goal"]
+    assert len(np.unique(goals, axis=0)) == 20
+    np.testing.assert_array_equal(
+        copies.terminated, PUSH.succeeded(copies.next_observation["achieved_goal"], goals)
+    )
 
 
 def test_the_drop_in_says_what_to_pass_instead_of_a_bare_name():
