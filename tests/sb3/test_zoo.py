@@ -41,7 +41,8 @@ def zoo(program, folder, *words):
 
 
 @pytest.mark.parametrize("augmentation", ["goal2d/translate", "own:mirror"])
-def test_the_hyperparameter_file_names_the_buffer_and_the_augmentation(tmp_path, augmentation):
+def test_the_hyperparameter_file_names_the_buffer_and_the_augmentation(tmp_path, monkeypatch, augmentation):
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     settings = EXAMPLE.read_text().replace("goal2d/translate", augmentation)
     (tmp_path / "td3.yml").write_text(settings.replace("learning_starts: 1000", "learning_starts: 100"))
