@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import mujoco
 import mujoco.rollout
@@ -47,14 +47,12 @@ class Physics(Protocol):
     """Column at which a row's readings begin."""
     seconds: float
     """By how much `advance` increases the time, which is a row's first number."""
-    crews: int
-    """Groups of threads that can `advance` rows at the same time, beside the one with all threads."""
 
     def start(self, qpos: Rows, qvel: Rows) -> Rows:
         """Rows at time 0, with these positions and velocities."""
 
-    def advance(self, rows: Rows, control: Rows, crew: int = 0) -> Rows:
-        """The rows after a number of simulator steps under constant controls; crew 0 has all threads."""
+    def advance(self, rows: Rows, control: Rows) -> Rows:
+        """The rows after a number of simulator steps under constant controls."""
 
     def close(self) -> None: ...
 
@@ -75,26 +73,13 @@ def columns(model: mujoco.MjModel) -> tuple[slice, slice]:
     return slice(1, 1 + model.nq), slice(1 + model.nq, 1 + model.nq + model.nv)
 
 
-class _Crew(NamedTuple):
-    """Threads that work together, and what each of them works in."""
-
-    pool: mujoco.rollout.Rollout
-    data: list[mujoco.MjData]
-    observer_data: list[mujoco.MjData]
-
-
 class Rollout:
     """Rows advanced by `mujoco.rollout`. A step depends on positions and velocities alone, not on the past.
 
     A row's numbers depend neither on the other rows nor on the number of threads.
-
-    With crews, one simulates its rows while the caller is still busy with those of another. Together they
-    have twice as many threads as were asked for, since some always wait.
     """
 
-    def __init__(
-        self, spec: mujoco.MjSpec, substeps: int, threads: int | None = None, crews: int = 0
-    ) -> None:
+    def __init__(self, spec: mujoco.MjSpec, substeps: int, threads: int | None = None) -> None:
         # MuJoCo evaluates sensors at the beginning of a step. We read them at its end, by a second model that
         # does nothing else.
         self._observer = spec.compile()
@@ -112,9 +97,10 @@ class Rollout:
         self._substeps = substeps
         self.seconds = substeps * self.model.opt.timestep
         threads = available_cores() if threads is None else max(threads, 1)
-        self.crews = crews
-        self._crews = [self._crew(threads), *(self._crew(-(-2 * threads // crews)) for _ in range(crews))]
+        self._pool = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
         self._here = mujoco.rollout.Rollout(nthread=0)
+        self._data = [mujoco.MjData(self.model) for _ in range(threads)]
+        self._observer_data = [mujoco.MjData(self._observer) for _ in range(threads)]
 
     def start(self, qpos: Rows, qvel: Rows) -> Rows:
         rows = np.zeros((len(qpos), self._width))
@@ -122,42 +108,34 @@ class Rollout:
         rows[:, at_qpos], rows[:, at_qvel] = qpos, qvel
         return self._read(rows)
 
-    def advance(self, rows: Rows, control: Rows, crew: int = 0) -> Rows:
+    def advance(self, rows: Rows, control: Rows) -> Rows:
         after = np.empty_like(rows)
-        after[:, : self.first_reading] = self.simulate(rows, control, crew)
-        return self._read(after, crew)
+        after[:, : self.first_reading] = self.simulate(rows, control)
+        return self._read(after)
 
-    def simulate(self, rows: Rows, control: Rows, crew: int = 0) -> Rows:
+    def simulate(self, rows: Rows, control: Rows) -> Rows:
         """The states after the steps, without readings."""
         states = np.empty((len(rows), self._substeps, self.first_reading))
         controls = np.repeat(control[:, None], self._substeps, 1)
-        self._roll(self._crews[crew], self.model, rows, controls, self._substeps, states, None)
+        self._roll(self.model, self._data, rows, controls, self._substeps, states, None)
         return states[:, -1]
 
     def close(self) -> None:
-        for crew in self._crews:
-            crew.pool.close()
+        self._pool.close()
 
-    def _crew(self, threads: int) -> _Crew:
-        pool = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
-        model, observer = (
-            [mujoco.MjData(model) for _ in range(threads)] for model in (self.model, self._observer)
-        )
-        return _Crew(pool, model, observer)
-
-    def _read(self, rows: Rows, crew: int = 0) -> Rows:
+    def _read(self, rows: Rows) -> Rows:
         """Fill in the sensors' readings of each row's state."""
         if self._width > self.first_reading:
             readings = np.empty((len(rows), 1, self._observer.nsensordata))
             unused = np.empty((len(rows), 1, self.first_reading))
-            self._roll(self._crews[crew], self._observer, rows, None, 1, unused, readings)
+            self._roll(self._observer, self._observer_data, rows, None, 1, unused, readings)
             rows[:, self.first_reading :] = readings[:, 0]
         return rows
 
     def _roll(
         self,
-        crew: _Crew,
         model: mujoco.MjModel,
+        data: list[mujoco.MjData],
         rows: Rows,
         controls: Rows | None,
         steps: int,
@@ -170,8 +148,7 @@ class Rollout:
         whole share, since fetching rows would cost more than reading them.
         """
         count = len(rows)
-        data = crew.data if readings is None else crew.observer_data
-        pool, data = (crew.pool, data) if count > 1 else (self._here, data[:1])
+        pool, data = (self._pool, data) if count > 1 else (self._here, data[:1])
         pool.rollout(
             [model] * count,
             data,
@@ -191,8 +168,6 @@ class Stepped:
     `read` finds MuJoCo's data as the last stage of the integrator left them, a little older than the state.
     The solver starts from its last solution. Both make a step depend on the one before it.
     """
-
-    crews = 0
 
     def __init__(
         self,
@@ -224,8 +199,7 @@ class Stepped:
             [one(positions, velocities) for positions, velocities in zip(qpos, qvel, strict=True)]
         )
 
-    def advance(self, rows: Rows, control: Rows, crew: int = 0) -> Rows:
-        assert crew == 0, f"crew {crew}: there is one"
+    def advance(self, rows: Rows, control: Rows) -> Rows:
         after = np.empty_like(rows)
 
         def share(thread: int) -> None:

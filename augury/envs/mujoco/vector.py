@@ -12,9 +12,7 @@ the threads, or on when it was saved and restored.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -31,9 +29,6 @@ from augury.errors import UserError
 Flags = npt.NDArray[np.bool_]
 State = dict[str, npt.NDArray[Any]]
 Observation = Any  # rows of numbers, or a dict of them
-
-PART = 32
-"""Crews of threads get at least so many rows, and multiples of it, which tasks compute in whole blocks."""
 
 
 class Start(NamedTuple):
@@ -64,11 +59,6 @@ class Moment(NamedTuple):
         at_qpos, at_qvel = columns(physics.model)
         readings = rows[:, physics.first_reading :]
         return cls(rows[:, at_qpos], rows[:, at_qvel], readings, goals, actions, physics.anatomy)
-
-    def part(self, rows: slice) -> Moment:
-        """The same of some environments."""
-        qpos, qvel, readings, goal, action = (values[rows] for values in self[:-1])
-        return Moment(qpos, qvel, readings, goal, action, self.anatomy)
 
 
 class Outcome(NamedTuple):
@@ -140,7 +130,6 @@ class VectorEnvironment(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
         self._physics = task.physics(min(available_cores(), count) if threads is None else threads)
-        self._lanes = ThreadPoolExecutor(max(self._physics.crews, 1))
         self._seeds = np.random.SeedSequence().generate_state(count, np.uint64)
         self._episodes = np.zeros(count, np.int64)
         self._steps = np.zeros(count, np.int64)
@@ -170,7 +159,7 @@ class VectorEnvironment(VectorEnv):
         if moves.any():
             before, goals, action = self._rows[moving], self._goals[moving], actions[moving]
             start = Moment.of(self._physics, before, goals, self._actions[moving])
-            after = self._advanced(start, before, action)
+            after = self._physics.advance(before, self.task.control(start, action))
             # MuJoCo stops when numbers grow too large. Such an episode ends in the state before the step.
             stuck = after[:, 0] - before[:, 0] < 0.999 * self._physics.seconds
             after[stuck] = before[stuck]
@@ -230,24 +219,7 @@ class VectorEnvironment(VectorEnv):
             setattr(self, f"_{name}", state[name].astype(values.dtype))
 
     def close_extras(self, **options: Any) -> None:
-        self._lanes.shutdown()
         self._physics.close()
-
-    def _advanced(self, start: Moment, before: Rows, action: Rows) -> Rows:
-        """The rows after a step. Some are simulated while the controls of others are being computed."""
-
-        def advanced(crew: int, part: slice) -> Rows:
-            return self._physics.advance(
-                before[part], self.task.control(start.part(part), action[part]), crew
-            )
-
-        crews = min(self._physics.crews, len(before) // PART)
-        if crews < 2:
-            return advanced(0, slice(None))
-        ends = np.linspace(0, len(before) // PART, crews + 1).astype(int) * PART
-        ends[-1] = len(before)
-        parts = [slice(*pair) for pair in itertools.pairwise(ends.tolist())]
-        return np.concatenate(list(self._lanes.map(advanced, range(1, crews + 1), parts)))
 
     def _now(self) -> Moment:
         return self._at(slice(None))

@@ -47,9 +47,6 @@ from augury.transition import Transition
 _ORIENTATIONS_DRAWN_AT = (0.0, 0.0, 0.06)
 """Position at which pictures show a desired orientation, as in panda-gym."""
 
-CREWS = 4
-"""Inverse kinematics take a third of a step, on one thread: so part of the rows is simulated meanwhile."""
-
 Observation = dict[str, npt.NDArray[Any]]
 
 
@@ -76,7 +73,7 @@ class PandaTask(PandaEnvironment):
         return VectorEnvironment(self, count, autoreset=autoreset, threads=threads)
 
     def physics(self, threads: int | None = None) -> Physics:
-        return Rollout(self._spec(), self.pace.substeps, threads, CREWS if (threads or 0) >= CREWS else 0)
+        return Rollout(self._spec(), self.pace.substeps, threads)
 
     def start(self, generator: np.random.Generator) -> Start:
         # In panda-gym's order: the goal, then the object.

@@ -261,15 +261,6 @@ def test_rows_are_reproducible_and_independent(name):
         assert np.array_equal(reward, all_reward[:3])
 
 
-def test_crews_that_simulate_parts_of_the_rows_change_no_number():
-    task = PANDA_TASKS["panda-push"]
-    whole, parts = task.vector(70, threads=1), task.vector(70, threads=4)
-    whole.reset(seed=0), parts.reset(seed=0)
-    for first, second in zip(random_steps(whole, 12), random_steps(parts, 12), strict=True):
-        assert equal(first[0], second[0])
-    assert np.array_equal(whole.state()["rows"], parts.state()["rows"])
-
-
 def test_a_saved_engine_goes_on_in_the_middle_of_an_episode():
     task = PANDA_TASKS["panda-flip"]
     engine, other = task.vector(6), task.vector(6)
