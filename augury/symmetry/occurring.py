@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from augury.symmetry.maps import Array
 
@@ -20,6 +21,8 @@ HOLD = 0.05
 """For how long a random control is held, in seconds."""
 _EFFORT = 0.05
 """How far random controls are from those that hold a pose: standard deviation in widths of their range."""
+_STRIDE = 0.1
+"""And of servos at most so far, in radians or metres."""
 _FALL = 200
 """Poses in the air are left to fall until something touches, for at most this many steps."""
 _AFTER = 0.1
@@ -100,8 +103,7 @@ def holding(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     if data.ctrl.any():
         return data.ctrl.copy()
     mujoco.mj_fwdPosition(model, data)
-    gains, biases = model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1]
-    servo = (gains != 0) & (biases != 0) & (model.actuator_ctrlnum == 1)
+    gains, biases, servo = model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1], _servos(model)
     held = np.zeros(model.nu)
     at = model.actuator_ctrladr[servo]
     held[at] = -biases[servo] / gains[servo] * data.actuator_length[servo]
@@ -112,7 +114,10 @@ def holding(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 def near(model: mujoco.MjModel, held: Array, generator: np.random.Generator) -> Array:
     """Random controls around some, within their ranges."""
     low, high = _limits(model)
-    return np.asarray(np.clip(held + _EFFORT * (high - low) * generator.normal(size=model.nu), low, high))
+    effort = _EFFORT * (high - low)
+    servos = model.actuator_ctrladr[_servos(model)]
+    effort[servos] = np.minimum(effort[servos], _STRIDE)
+    return np.asarray(np.clip(held + effort * generator.normal(size=model.nu), low, high))
 
 
 def stable(data: mujoco.MjData) -> bool:
@@ -129,6 +134,12 @@ def silence() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(own)
+
+
+def _servos(model: mujoco.MjModel) -> npt.NDArray[np.bool_]:
+    """Actuators whose control is a position."""
+    pulls = (model.actuator_gainprm[:, 0] != 0) & (model.actuator_biasprm[:, 1] != 0)
+    return np.asarray(pulls & (model.actuator_ctrlnum == 1))
 
 
 def _limits(model: mujoco.MjModel) -> tuple[Array, Array]:

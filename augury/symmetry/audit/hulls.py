@@ -11,6 +11,7 @@ from augury.symmetry.maps import Array
 
 _STORED_COARSELY = 1e-6
 """MuJoCo keeps the corners of meshes in single precision."""
+_DIRECTIONS = 400
 
 
 def compare_hulls(comparison: Comparison, pair: tuple[int, int]) -> None:
@@ -22,7 +23,10 @@ def compare_hulls(comparison: Comparison, pair: tuple[int, int]) -> None:
     rounding = _STORED_COARSELY * max(float(np.abs(each - each.mean(0)).max()) for each in (own, other))
     if len(own) == len(other) and largest_gap(mirrored, other) <= rounding:
         return
-    apart = max(_sticks_out(mirrored, other), _sticks_out(other, mirrored))
+    # A few directions tell most hulls apart; only those that agree there are compared face by face.
+    apart = float(np.abs(_extents(mirrored) - _extents(other)).max())
+    if apart <= rounding:
+        apart = max(_sticks_out(mirrored, other), _sticks_out(other, mirrored))
     if apart <= rounding:
         return
     middles = [(each.min(0) + each.max(0)) / 2 for each in (own, other, mirrored)]
@@ -56,6 +60,15 @@ def _corners(model: mujoco.MjModel, geom: int) -> Array:
         count = model.mesh_graph[graph]
         corners = corners[model.mesh_graph[graph + 2 + count : graph + 2 + 2 * count]]
     return np.asarray(corners @ rotation_of(model.geom_quat[geom]).T + model.geom_pos[geom])
+
+
+def _extents(points: Array) -> Array:
+    """How far a set of points extends in directions all around, which a spiral gives."""
+    steps = np.arange(_DIRECTIONS) + 0.5
+    height, angle = 1 - 2 * steps / _DIRECTIONS, np.pi * (1 + np.sqrt(5)) * steps
+    width = np.sqrt(1 - height**2)
+    directions = np.stack([width * np.cos(angle), width * np.sin(angle), height])
+    return np.asarray((points @ directions).max(0))
 
 
 def _sticks_out(points: Array, others: Array) -> float:

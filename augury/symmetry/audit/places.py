@@ -15,6 +15,8 @@ from augury.symmetry.pairing.bodies import is_free
 from augury.symmetry.pairing.images import Pairing
 
 _JOINT, _GEOM = mujoco.mjtJoint, mujoco.mjtGeom
+_SHORTEST = 0.1
+"""How far a body reaches at least, as a share of the model's size."""
 
 
 class _Mark(NamedTuple):
@@ -59,7 +61,10 @@ class Places:
         return np.asarray((self._mirrored(world) - self.shifts[body] - positions[image]) @ axes[image])
 
     def reach(self, body: int) -> float:
-        """How far a body extends from its joint: what a small displacement on it is small against."""
+        """How far a body extends from its joint: what a small displacement on it is small against.
+
+        At least a share of the model's size, for there are bodies whose mass is where their joint is.
+        """
         model, mirror = self.model, self.pairing.mirror
         if not body:
             return mirror.size
@@ -69,7 +74,7 @@ class Places:
         start = mirror.data.xanchor[joint] if hinged else origins[body]
         points = [centres[body], *origins[model.body_parentid == body], *mirror.frames["geom"][0][geoms]]
         farthest = max(float(np.linalg.norm(point - start)) for point in points)
-        return min(farthest, mirror.size) if farthest > 1e-3 * mirror.size else mirror.size
+        return float(np.clip(farthest, _SHORTEST * mirror.size, mirror.size))
 
     def _mirrored(self, points: Array) -> Array:
         return np.asarray(points @ self.pairing.mirror.matrix.T)
