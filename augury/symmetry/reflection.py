@@ -15,6 +15,7 @@ from augury.symmetry.audit.findings import Finding
 from augury.symmetry.audit.model import findings_in, not_compared
 from augury.symmetry.maps import AffineMap, Array, Symmetry, SymmetryError
 from augury.symmetry.pairing.elements import both_ways, pair_all
+from augury.symmetry.pairing.images import Pairing
 from augury.symmetry.pairing.part import part_of
 from augury.symmetry.part_findings import about_the_part
 from augury.symmetry.planes import best_mirror
@@ -46,6 +47,8 @@ class Reflection(Symmetry):
     findings: list[Finding]
     not_compared: list[str]
     """What the audit does not know; the simulator does: see `simulated_error`."""
+    pairing: Pairing
+    """Which element is the image of which, by index."""
     left_out: dict[str, list[str]]
     """The joints and actuators that stay as they are, where only a part of the robot is mirrored."""
 
@@ -124,6 +127,7 @@ def reflection(
         geoms=pairing.images["geom"],
         findings=about_the_part(pairing, findings_in(pairing)),
         not_compared=without_map + not_compared(pairing),
+        pairing=pairing,
         left_out={
             kind: [pairing.label(kind, index) for index in sorted(pairing.left_out[kind])]
             for kind in ("joint", "actuator")

@@ -114,7 +114,8 @@ def _servo_offset(pairing: Pairing, actuator: int) -> float:
     return offset if actuator == first else -sign * offset
 
 
-def _target_kind(model: mujoco.MjModel, actuator: int) -> str:
+def target_kind(model: mujoco.MjModel, actuator: int) -> str:
+    """What an actuator drives: a kind of element."""
     return {
         _DRIVES.mjTRN_TENDON: "tendon",
         _DRIVES.mjTRN_SITE: "site",
@@ -125,7 +126,7 @@ def _target_kind(model: mujoco.MjModel, actuator: int) -> str:
 
 def _drives_what_stays(pairing: Pairing, actuator: int) -> bool:
     target = int(pairing.model.actuator_trnid[actuator, 0])
-    return target in pairing.left_out[_target_kind(pairing.model, actuator)]
+    return target in pairing.left_out[target_kind(pairing.model, actuator)]
 
 
 def _same_kind(model: mujoco.MjModel, first: int, second: int) -> bool:
@@ -136,7 +137,7 @@ def _same_kind(model: mujoco.MjModel, first: int, second: int) -> bool:
 def _same_drive(pairing: Pairing, first: int, second: int) -> bool:
     """Whether the second drives the image of what the first drives."""
     model = pairing.model
-    kind = _target_kind(model, first)
+    kind = target_kind(model, first)
     mirrored = [pairing.image(kind, int(target)) for target in model.actuator_trnid[first]]
     targets = model.actuator_trnid[second].tolist()
     if mirrored == targets or kind != "joint":

@@ -1,0 +1,191 @@
+"""Make bodies, joints, geoms and sites mirror images."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from augury.symmetry.audit.felt import inertia_of
+from augury.symmetry.audit.findings import Comparison
+from augury.symmetry.audit.joint_parameters import mirrored_range
+from augury.symmetry.frames import rotation_of
+from augury.symmetry.maps import Array
+from augury.symmetry.pairing.joints import mirrored_axis
+from augury.symmetry.repair.document import Document
+from augury.symmetry.repair.shapes import nearest_flip, quaternion_of, rotation_between, tilted_to
+from augury.symmetry.repair.sides import Sides
+
+Pair = tuple[int, int]
+_G = mujoco.mjtGeom
+_AROUND = (int(_G.mjGEOM_SPHERE), int(_G.mjGEOM_CAPSULE), int(_G.mjGEOM_CYLINDER), int(_G.mjGEOM_PLANE))
+_FLIP_Y = np.diag([1.0, -1.0, 1.0])
+
+
+class GeometryRepair:
+    """Writes places, axes, sizes and masses."""
+
+    def __init__(self, document: Document, comparison: Comparison, sides: Sides):
+        self.document, self.comparison, self.sides = document, comparison, sides
+        self.model, self.pairing = comparison.model, comparison.pairing
+
+    def body_place(self, pair: Pair) -> None:
+        """The place of a body on its parent."""
+        parents = tuple(int(self.model.body_parentid[body]) for body in pair)
+        values = self._settled_points(pair, (parents[0], parents[1]), self.model.body_pos[list(pair)])
+        for body, parent, value in zip(pair, parents, values, strict=True):
+            self.document.set("body", body, pos=value + self._origin(parent))
+
+    def inertia(self, pair: Pair) -> None:
+        """Mass, centre of mass and inertia."""
+        model, turned = self.model, self.pairing.turned("body", pair[0])
+        tensors = (inertia_of(model, pair[0]), inertia_of(model, pair[1]))
+        centres = self._settled_points(pair, pair, model.body_ipos[list(pair)])
+        masses = self.sides.settled(pair, tuple(model.body_mass[list(pair)]), _same, _same)
+        inertias = self.sides.settled(
+            pair, tensors, lambda x: turned @ x @ turned.T, lambda x: turned.T @ x @ turned
+        )
+        for body, centre, mass, inertia in zip(pair, centres, masses, inertias, strict=True):
+            self._write_inertia(body, centre, float(mass), inertia)
+
+    def joint_axis(self, pair: Pair) -> None:
+        """The axis of a joint."""
+        model, pairing = self.model, self.pairing
+        turned = pairing.turned("body", model.jnt_bodyid[pair[0]])
+        # Mirroring an axis is a matrix; what it does to this axis tells its sign.
+        mirrored = pairing.signs["joint"][pair[0]] * mirrored_axis(pairing, pair[0])
+        matrix = turned * np.sign(turned @ model.jnt_axis[pair[0]] @ mirrored)
+        axes = self.sides.settled(
+            self._bodies("joint", pair), tuple(model.jnt_axis[list(pair)]), lambda x: matrix @ x,
+            lambda x: matrix.T @ x,
+        )  # fmt: skip
+        for joint, axis in zip(pair, axes, strict=True):
+            self.document.set("joint", joint, axis=axis / np.linalg.norm(axis))
+
+    def joint_place(self, pair: Pair) -> None:
+        """The anchor of a joint."""
+        bodies = self._bodies("joint", pair)
+        for joint, value in zip(
+            pair, self._settled_points(bodies, bodies, self.model.jnt_pos[list(pair)]), strict=True
+        ):
+            self.document.set("joint", joint, pos=value)
+
+    def joint_range(self, pair: Pair, name: str, attribute: str) -> None:
+        """A range of a joint: of its position, or of the force on it."""
+        model, first = self.model, pair[0]
+        sign, offset = self.pairing.signs["joint"][first], 0.0
+        if name == "range" and model.jnt_type[first] != mujoco.mjtJoint.mjJNT_BALL:
+            zeros = model.qpos0[model.jnt_qposadr[list(pair)]]
+            offset = float(zeros[1] - sign * zeros[0])
+        ranges = self.sides.settled(
+            self._bodies("joint", pair),
+            tuple(getattr(model, f"jnt_{name}")[list(pair)]),
+            lambda x: mirrored_range(x, sign) + offset,
+            lambda x: mirrored_range(x - offset, sign),
+        )
+        angle = name == "range" and model.jnt_type[first] != mujoco.mjtJoint.mjJNT_SLIDE
+        for joint, value in zip(pair, ranges, strict=True):
+            degrees = np.degrees(value) if angle and self.document.in_degrees else value
+            self.document.set("joint", joint, **{attribute: degrees})
+
+    def shape(self, kind: str, pair: Pair) -> None:
+        """Place, axes and size of a geom or a site."""
+        model, (first, second) = self.model, pair
+        types, bodies = getattr(model, f"{kind}_type"), self._bodies(kind, pair)
+        shape = int(types[first])
+        if kind == "geom":
+            for body in bodies:  # which may have its mass from its geoms
+                self._write_inertia(
+                    body, model.body_ipos[body], model.body_mass[body], inertia_of(model, body)
+                )
+        if shape == _G.mjGEOM_MESH or int(types[second]) != shape:
+            self._mesh(pair, bodies)
+            return
+        turned = self.pairing.turned("body", bodies[0])
+        places = self._settled_points(bodies, bodies, getattr(model, f"{kind}_pos")[list(pair)])
+        one, other = (rotation_of(getattr(model, f"{kind}_quat")[each]) for each in pair)
+        flip = nearest_flip(turned, one, other, shape, own=first == second)
+        share = {1: 1.0, -1: 0.0, 0: 0.5}[self.sides.kept(*bodies)]
+        image = turned @ one @ flip
+        if shape in _AROUND:
+            axes = tilted_to(other, share * image[:, 2] + (1 - share) * other[:, 2])
+        else:
+            axes = rotation_between(image, other, share)
+        sizes = self.sides.settled(
+            bodies, tuple(getattr(model, f"{kind}_size")[list(pair)]), lambda x: np.abs(flip).T @ x,
+            lambda x: np.abs(flip) @ x,
+        )  # fmt: skip
+        for each, body, place, rotation, size in zip(
+            pair, bodies, places, (turned.T @ axes @ flip.T, axes), sizes, strict=True
+        ):
+            self.document.set(
+                kind, each, pos=place + self._origin(body), quat=quaternion_of(rotation), size=size
+            )
+
+    def _mesh(self, pair: Pair, bodies: Pair) -> None:
+        """Give the image the mirrored mesh; a mesh that is its own image becomes the hull of both halves."""
+        model, document = self.model, self.document
+        source, target = pair if self.sides.kept(*bodies) >= 0 else pair[::-1]
+        of, to = (int(model.geom_bodyid[each]) for each in (source, target))
+        points = self._points(source)
+        image = self.comparison.places.image_of(of, points)
+        if source == target:
+            points = np.concatenate([points, image])
+            points = points[_hull(points)]
+            image = points
+        name = f"symmetrised_{source}_{target}"
+        document.add(document.section("asset"), "mesh", name=name, vertex=(image + self._origin(to)).ravel())
+        element = document.element("geom", target)
+        for attribute in ("type", "size"):
+            element.attrib.pop(attribute, None)
+        document.set("geom", target, type="mesh", mesh=name, pos=np.zeros(3), quat=np.array([1.0, 0, 0, 0]))
+
+    def _points(self, geom: int) -> Array:
+        """The corners of a mesh, in the frame of its body."""
+        model = self.model
+        mesh = model.geom_dataid[geom]
+        start = model.mesh_vertadr[mesh]
+        corners = np.asarray(model.mesh_vert[start : start + model.mesh_vertnum[mesh]], float)
+        corners = corners[_hull(corners)]
+        return corners @ rotation_of(model.geom_quat[geom]).T + model.geom_pos[geom]
+
+    def _write_inertia(self, body: int, centre: Array, mass: float, inertia: Array) -> None:
+        if body == 0 or not mass:
+            return
+        element = self.document.element("body", body)
+        for old in element.findall("inertial"):
+            element.remove(old)
+        new = self.document.add(element, "inertial", pos=centre, mass=mass, fullinertia=_six(inertia))
+        element.remove(new)
+        new.tail = element.text
+        element.insert(0, new)
+
+    def _settled_points(self, sides: Pair, frames: Pair, values: Array) -> tuple[Array, Array]:
+        """Two points, each in the frame of a body; the bodies in `sides` tell on which side they are."""
+        image_of = self.comparison.places.image_of
+        return self.sides.settled(
+            sides, (values[0], values[1]), lambda x: image_of(frames[0], x), lambda x: image_of(frames[1], x)
+        )
+
+    def _bodies(self, kind: str, pair: Pair) -> Pair:
+        of = {"joint": "jnt_bodyid", "geom": "geom_bodyid", "site": "site_bodyid"}[kind]
+        first, second = (int(getattr(self.model, of)[each]) for each in pair)
+        return first, second
+
+    def _origin(self, body: int) -> Array:
+        """What positions on the world have in addition, where the mirror does not pass through the origin."""
+        mirror = self.pairing.mirror
+        return mirror.distance * mirror.normal * (body == 0)
+
+
+def _same(value: Array) -> Array:
+    return value
+
+
+def _six(inertia: Array) -> Array:
+    return np.concatenate([np.diag(inertia), inertia[[0, 0, 1], [1, 2, 2]]])
+
+
+def _hull(points: Array) -> Array:
+    from scipy.spatial import ConvexHull  # slow to import, and most never get here
+
+    return np.asarray(ConvexHull(points).vertices)
