@@ -20,7 +20,7 @@ from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
 from augury.references import is_reference
 from augury.report import tables
-from augury.symmetry import DEFAULT_TOLERANCE, Reflection
+from augury.symmetry import DEFAULT_TOLERANCE, Reflection, symmetrise
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
 from augury.symmetry.model_audit import read_model
@@ -59,6 +59,11 @@ class Symmetry:
     """Mirror only joints whose names have a match of this expression, and the base: 'hip|knee|ankle'."""
     tolerance: float = DEFAULT_TOLERANCE
     """Relative size of differences that are taken for what CAD leaves: the model is then approximate."""
+    symmetrise: Annotated[Path | None, tyro.conf.arg(metavar="OUT.xml")] = None
+    """Write the model made symmetric, and audit that: what is found is averaged over left and right; all else
+    stays as it was."""
+    side: Literal["left", "right", "front", "back", "top", "bottom"] | None = None
+    """With --symmetrise: take this side, and make the other its mirror image."""
     json: bool = False
     """Print JSON instead of tables."""
     export: Form | None = None
@@ -70,7 +75,7 @@ class Symmetry:
 
     def run(self) -> None:
         self._check_export()
-        models = self._models()
+        models = self._models() if self.symmetrise is None else self._symmetrised(self.symmetrise)
         with Console(stderr=True).status("asking the simulator"):
             audits = [audit(**self._mirror(), **each) for each in models]
         if self.json:
@@ -86,6 +91,8 @@ class Symmetry:
                 print(f"wrote {path}", file=sys.stderr if self.json else sys.stdout)
 
     def _check_export(self) -> None:
+        if self.side is not None and self.symmetrise is None:
+            raise UserError("--side belongs to --symmetrise OUT.xml")
         if self.export is None and (self.terms or self.out):
             raise UserError("--terms and --out belong to --export: say numpy, torch, jax, rsl_rl or json")
         if self.export is None:
@@ -100,6 +107,21 @@ class Symmetry:
         listed = whole_state() if self.terms is None else read(self.terms)
         source = Source(Path(self.model), None if self.terms is None else self.terms.name)
         return export(mirror_of(model, listed, mirror), form, checked_out(form, self.out), source)
+
+    def _symmetrised(self, out: Path) -> list[dict[str, Any]]:
+        """The model made symmetric, written, and read again from its file."""
+        if not self.model.endswith(MODEL_FILES):
+            raise UserError(f"--symmetrise needs a model's file: {self.model} is none")
+        if out.resolve() == Path(self.model).resolve():
+            raise UserError(f"--symmetrise would overwrite {out}: name another file")
+        with Console(stderr=True).status("making it symmetric"):
+            done = symmetrise(Path(self.model), self.normal or "auto", side=self.side, **self._mirror())
+            done.document.write(out)
+        if not self.json:
+            console.print(tables.symmetrised(done))
+        print(f"wrote {out}", file=sys.stderr if self.json else sys.stdout)
+        plane = {"normal": done.reflection.normal_name}
+        return [{"model": read_model(out), "name": str(out), **plane}]
 
     def _models(self) -> list[dict[str, Any]]:
         """The models to audit; the last one decides the exit code."""

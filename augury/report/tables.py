@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from augury.symmetry import AffineMap, Finding, Reflection, Simulated, shown
+from augury.symmetry import AffineMap, Finding, Reflection, Simulated, Symmetrised, shown
 from augury.symmetry.simulate import BEYOND
 from augury.verify import Audit, Report
 
@@ -110,6 +110,21 @@ def _about_mirror(mirror: Reflection) -> list[Text]:
     for kind, names in mirror.left_out.items():
         lines.append(Text(f" left unchanged, and not compared: {kind}s {', '.join(names)}", "yellow"))
     return lines
+
+
+def symmetrised(done: Symmetrised) -> RenderableType:
+    """What was changed to make a model symmetric."""
+    if not done.changes:
+        return Text(" it is symmetric already: nothing was changed", "green")
+    table = Table(
+        "made symmetric", "of", "was", "its image", "was", "apart by", box=None, header_style="bold"
+    )
+    for one in done.changes:
+        itself = one.first == one.second
+        apart = "" if one.size is None else f"{one.size:.3g} {one.unit}"
+        second = ("itself", "") if itself else (one.second, shown(one.second_value))
+        table.add_row(one.parameter, one.first, shown(one.first_value), *second, apart)
+    return table
 
 
 def _simulated(found: Simulated | None) -> RenderableType:

@@ -5,6 +5,7 @@ from augury.symmetry.heading import Heading, heading
 from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
 from augury.symmetry.observed.mirror import TermsMirror, terms
 from augury.symmetry.reflection import Reflection, observation_map, reflection
+from augury.symmetry.repair.symmetrise import Symmetrised, symmetrise
 from augury.symmetry.rotation import audit_rotation, rotation
 from augury.symmetry.simulate import SIMULATED_TOLERANCE, Simulated, simulated, simulated_error
 from augury.symmetry.verdict import DEFAULT_TOLERANCE, Verdict, judged
@@ -17,6 +18,7 @@ __all__ = [
     "Heading",
     "Reflection",
     "Simulated",
+    "Symmetrised",
     "Symmetry",
     "SymmetryError",
     "TermsMirror",
@@ -30,5 +32,6 @@ __all__ = [
     "shown",
     "simulated",
     "simulated_error",
+    "symmetrise",
     "terms",
 ]

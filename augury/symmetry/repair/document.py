@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,8 +18,11 @@ from augury.errors import UserError
 _BODY_PARTS = {"joint": ("joint", "freejoint"), "geom": ("geom",), "site": ("site",)}
 _SECTIONS = {"actuator": "actuator", "tendon": "tendon", "equality": "equality"}
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
-_REARRANGED = ("frame", "replicate", "composite", "flexcomp", "attach")
-"""Elements that MuJoCo takes apart: what they hold has another place in the compiled model."""
+_PLACES = ("pos", "quat", "axis", "anchor")
+
+
+class NotEditable(Exception):  # noqa: N818  (caught where a finding is put right)
+    """An element's place is written in the frame of another element."""
 
 
 class Document:
@@ -25,25 +30,32 @@ class Document:
 
     def __init__(self, path: Path):
         self.path = path
-        self.flattened = False
-        """Whether MuJoCo wrote the text anew, because the file uses elements that it takes apart."""
         self.root = _read(path)
-        if next((each for each in self.root.iter() if each.tag in _REARRANGED), None) is not None:
-            self.flattened = True
-            self.root = _parsed(mujoco.MjSpec.from_file(str(path)).to_xml(), path)
+        text = path.read_text()
+        self._around = text[: text.index("<mujoco")], text[text.rindex(">") + 1 :]
         self.section("compiler")
         self._elements = self._listed()
 
     def compile(self) -> mujoco.MjModel:
         """The model that the text describes."""
         try:
-            return mujoco.MjModel.from_xml_string(self._text(self.path.parent.resolve(), absolute=True))
+            model = mujoco.MjModel.from_xml_string(self._text(self.path.parent.resolve(), absolute=True))
         except ValueError as error:
             raise UserError(f"cannot compile {self.path}: {' '.join(str(error).split())}") from error
+        compiled = {"body": model.nbody, "joint": model.njnt, "geom": model.ngeom, "site": model.nsite}
+        compiled |= {"actuator": model.nactuator, "tendon": model.ntendon, "equality": model.neq}
+        for kind, count in compiled.items():
+            if count != len(self._elements[kind]):
+                raise UserError(
+                    f"{self.path} writes {len(self._elements[kind])} of {count} {kind} elements: save it "
+                    "with MuJoCo first, so that what it replicates, composes or attaches is written out"
+                )
+        return model
 
     def write(self, path: Path) -> None:
         """Write it where it finds the same meshes and textures."""
-        path.write_text(self._text(path.parent.resolve(), absolute=False) + "\n")
+        before, after = self._around
+        path.write_text(before + self._text(path.parent.resolve(), absolute=False) + after)
 
     def element(self, kind: str, index: int) -> Element:
         """The element of a kind with an index."""
@@ -54,13 +66,45 @@ class Document:
         found = self.root.find(tag)
         if found is None:
             found = Element(tag)
-            found.tail = "\n\n  "
+            found.tail = self.root.text
             self.root.insert(0, found)
         return found
+
+    def mesh(self, name: str, vertices: Any) -> None:
+        """Add a mesh of these vertices, or replace the one of this name."""
+        for section in self.root.findall("asset"):
+            for old in section.findall(f"mesh[@name='{name}']"):
+                section.remove(old)
+        self.add(self.section("asset"), "mesh", name=name, vertex=vertices)
+
+    def inertia(self, body: int, **attributes: Any) -> None:
+        """Write the inertia of a body, in the place of the one that was written."""
+        element = self.element("body", body)
+        for old in element.findall("inertial"):
+            element.remove(old)
+        new = Element("inertial", {name: written(value) for name, value in attributes.items()})
+        new.tail = element.text
+        element.insert(0, new)
+
+    @property
+    def infers_inertia(self) -> bool:
+        """Whether inertias that are written would be ignored, or scaled."""
+        compilers = self.root.findall("compiler")
+        return any(
+            each.get("inertiafromgeom") == "true" or "settotalmass" in each.attrib for each in compilers
+        )
+
+    def take_inertias_as_written(self) -> None:
+        """Neither infer inertias from geoms where they are written, nor scale them."""
+        for compiler in self.root.findall("compiler"):
+            compiler.attrib.pop("inertiafromgeom", None)
+            compiler.attrib.pop("settotalmass", None)
 
     def set(self, kind: str, index: int, **attributes: Any) -> None:
         """Set attributes of an element; a new orientation replaces the old one, however that was written."""
         element = self.element(kind, index)
+        if element in self._framed and any(name in _PLACES for name in attributes):
+            raise NotEditable
         if "quat" in attributes:
             for name in (*_ORIENTATIONS, "fromto"):
                 element.attrib.pop(name, None)
@@ -76,11 +120,18 @@ class Document:
         parent.append(element)
         return element
 
-    def copied(self, kind: str, index: int, parent: Element) -> Element:
-        """A copy of an element at the end of a parent."""
-        element = copy.deepcopy(self.element(kind, index))
-        parent.append(element)
-        return element
+    def original(self, kind: str, name: str) -> Element | None:
+        """The contact pair or the constraint of this name."""
+        section = {"pair": "contact", "equality": "equality"}[kind]
+        return self.root.find(f"{section}/*[@name='{name}']")
+
+    def beside(self, element: Element) -> Element:
+        """A copy of an element, behind it."""
+        parent = next(each for each in self.root.iter() if element in list(each))
+        new = copy.deepcopy(element)
+        parent.insert(list(parent).index(element) + 1, new)
+        self._elements = self._listed()
+        return new
 
     @property
     def in_degrees(self) -> bool:
@@ -94,39 +145,58 @@ class Document:
         for other in world[1:]:  # MuJoCo takes several for one
             world[0].extend(list(other))
             self.root.remove(other)
+        self._framed: list[Element] = []
         pending = world[:1]
         while pending:
             body = pending.pop(0)
             elements["body"].append(body)
+            inside = list(self._inside(body))
             for kind, tags in _BODY_PARTS.items():
-                elements[kind] += [each for each in body if each.tag in tags]
-            pending = [each for each in body if each.tag == "body"] + pending
+                elements[kind] += [each for each in inside if each.tag in tags]
+            pending = [each for each in inside if each.tag == "body"] + pending
         for kind, tag in _SECTIONS.items():
             found = [each for section in self.root.findall(tag) for each in section]
             elements[kind] = [each for each in found if isinstance(each.tag, str)]
         return elements
+
+    def _inside(self, parent: Element) -> Iterator[Element]:
+        """What a body holds; of its frames, what they hold."""
+        for each in parent:
+            if each.tag == "frame":
+                framed = list(self._inside(each))
+                self._framed += framed
+                yield from framed
+            else:
+                yield each
 
     def _text(self, folder: Path, *, absolute: bool) -> str:
         """The text, with the folders of meshes and textures as they are seen from a folder."""
         root = copy.deepcopy(self.root)
         compilers = root.findall("compiler")
         said = {name: value for each in compilers for name, value in each.items()}  # the last one counts
-        for name in ("meshdir", "texturedir"):
-            place = self.path.parent.resolve() / said.get(name, said.get("assetdir", ""))
-            compilers[-1].set(name, str(place) if absolute else os.path.relpath(place, folder))
-        return ElementTree.tostring(root, encoding="unicode")
+        home = self.path.parent.resolve()
+        if absolute or folder != home:
+            for name in ("meshdir", "texturedir"):
+                place = home / said.get(name, said.get("assetdir", ""))
+                compilers[-1].set(name, str(place) if absolute else os.path.relpath(place, folder))
+        text = ElementTree.tostring(root, encoding="unicode")
+        return re.sub(
+            r"<!--.*?-->| />",
+            lambda found: found[0].replace(" />", "/>", found[0] == " />"),
+            text,
+            flags=re.S,
+        )
 
 
 def written(value: Any) -> str:
-    """A value as MJCF has it: numbers with every digit."""
+    """A value as MJCF has it: numbers with every digit but the last, which is rounding."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if hasattr(value, "__iter__"):
         return " ".join(map(written, value))
-    number = float(value)
-    return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
+    return f"{float(value):.15g}"
 
 
 def _read(path: Path) -> Element:

@@ -7,7 +7,6 @@ import numpy as np
 
 from augury.symmetry.audit.felt import inertia_of
 from augury.symmetry.audit.findings import Comparison
-from augury.symmetry.audit.joint_parameters import mirrored_range
 from augury.symmetry.frames import rotation_of
 from augury.symmetry.maps import Array
 from augury.symmetry.pairing.joints import mirrored_axis
@@ -18,7 +17,6 @@ from augury.symmetry.repair.sides import Sides
 Pair = tuple[int, int]
 _G = mujoco.mjtGeom
 _AROUND = (int(_G.mjGEOM_SPHERE), int(_G.mjGEOM_CAPSULE), int(_G.mjGEOM_CYLINDER), int(_G.mjGEOM_PLANE))
-_FLIP_Y = np.diag([1.0, -1.0, 1.0])
 
 
 class GeometryRepair:
@@ -69,23 +67,19 @@ class GeometryRepair:
         ):
             self.document.set("joint", joint, pos=value)
 
-    def joint_range(self, pair: Pair, name: str, attribute: str) -> None:
-        """A range of a joint: of its position, or of the force on it."""
+    def spring(self, pair: Pair) -> None:
+        """The angle or the length at which the spring of a joint rests."""
         model, first = self.model, pair[0]
-        sign, offset = self.pairing.signs["joint"][first], 0.0
-        if name == "range" and model.jnt_type[first] != mujoco.mjtJoint.mjJNT_BALL:
-            zeros = model.qpos0[model.jnt_qposadr[list(pair)]]
-            offset = float(zeros[1] - sign * zeros[0])
-        ranges = self.sides.settled(
-            self._bodies("joint", pair),
-            tuple(getattr(model, f"jnt_{name}")[list(pair)]),
-            lambda x: mirrored_range(x, sign) + offset,
-            lambda x: mirrored_range(x - offset, sign),
-        )
-        angle = name == "range" and model.jnt_type[first] != mujoco.mjtJoint.mjJNT_SLIDE
-        for joint, value in zip(pair, ranges, strict=True):
-            degrees = np.degrees(value) if angle and self.document.in_degrees else value
-            self.document.set("joint", joint, **{attribute: degrees})
+        places = model.jnt_qposadr[list(pair)]
+        sign, zeros = self.pairing.signs["joint"][first], model.qpos0[places]
+        offset = float(zeros[1] - sign * zeros[0])
+        rests = self.sides.settled(
+            self._bodies("joint", pair), tuple(model.qpos_spring[places]), lambda x: sign * x + offset,
+            lambda x: sign * (x - offset),
+        )  # fmt: skip
+        angle = model.jnt_type[first] == mujoco.mjtJoint.mjJNT_HINGE and self.document.in_degrees
+        for joint, rest in zip(pair, rests, strict=True):
+            self.document.set("joint", joint, springref=np.degrees(rest) if angle else rest)
 
     def shape(self, kind: str, pair: Pair) -> None:
         """Place, axes and size of a geom or a site."""
@@ -97,7 +91,10 @@ class GeometryRepair:
                 self._write_inertia(
                     body, model.body_ipos[body], model.body_mass[body], inertia_of(model, body)
                 )
-        if shape == _G.mjGEOM_MESH or int(types[second]) != shape:
+        if int(types[second]) != shape:
+            self._other_type(kind, pair, bodies)
+            return
+        if shape == _G.mjGEOM_MESH:
             self._mesh(pair, bodies)
             return
         turned = self.pairing.turned("body", bodies[0])
@@ -121,6 +118,29 @@ class GeometryRepair:
                 kind, each, pos=place + self._origin(body), quat=quaternion_of(rotation), size=size
             )
 
+    def _other_type(self, kind: str, pair: Pair, bodies: Pair) -> None:
+        """Give the image the shape of the other: of two types there is no middle."""
+        if self.sides.kept(*bodies) < 0:
+            pair, bodies = pair[::-1], bodies[::-1]
+        source, target = pair
+        shape = int(getattr(self.model, f"{kind}_type")[source])
+        if shape == _G.mjGEOM_MESH:
+            self._mesh(pair, bodies)
+            return
+        turned = self.pairing.turned("body", bodies[0])
+        axes = rotation_of(getattr(self.model, f"{kind}_quat")[source])
+        flip = nearest_flip(turned, axes, turned @ axes, shape, own=False)
+        place = self.comparison.places.image_of(bodies[0], getattr(self.model, f"{kind}_pos")[source])
+        self.document.element(kind, target).attrib.pop("mesh", None)
+        self.document.set(
+            kind,
+            target,
+            type=mujoco.mjtGeom(shape).name.removeprefix("mjGEOM_").lower(),
+            pos=place + self._origin(bodies[1]),
+            quat=quaternion_of(turned @ axes @ flip),
+            size=np.abs(flip).T @ getattr(self.model, f"{kind}_size")[source],
+        )
+
     def _mesh(self, pair: Pair, bodies: Pair) -> None:
         """Give the image the mirrored mesh; a mesh that is its own image becomes the hull of both halves."""
         model, document = self.model, self.document
@@ -133,7 +153,7 @@ class GeometryRepair:
             points = points[_hull(points)]
             image = points
         name = f"symmetrised_{source}_{target}"
-        document.add(document.section("asset"), "mesh", name=name, vertex=(image + self._origin(to)).ravel())
+        document.mesh(name, (image + self._origin(to)).ravel())
         element = document.element("geom", target)
         for attribute in ("type", "size"):
             element.attrib.pop(attribute, None)
@@ -149,22 +169,25 @@ class GeometryRepair:
         return corners @ rotation_of(model.geom_quat[geom]).T + model.geom_pos[geom]
 
     def _write_inertia(self, body: int, centre: Array, mass: float, inertia: Array) -> None:
-        if body == 0 or not mass:
-            return
-        element = self.document.element("body", body)
-        for old in element.findall("inertial"):
-            element.remove(old)
-        new = self.document.add(element, "inertial", pos=centre, mass=mass, fullinertia=_six(inertia))
-        element.remove(new)
-        new.tail = element.text
-        element.insert(0, new)
+        model = self.model
+        if self.document.infers_inertia:
+            self.document.take_inertias_as_written()
+            for each in range(1, model.nbody):
+                self._write_inertia(
+                    each, model.body_ipos[each], model.body_mass[each], inertia_of(model, each)
+                )
+        if body and mass:
+            six = np.concatenate([np.diag(inertia), inertia[[0, 0, 1], [1, 2, 2]]])
+            self.document.inertia(body, pos=centre, mass=mass, fullinertia=six)
 
     def _settled_points(self, sides: Pair, frames: Pair, values: Array) -> tuple[Array, Array]:
         """Two points, each in the frame of a body; the bodies in `sides` tell on which side they are."""
-        image_of = self.comparison.places.image_of
-        return self.sides.settled(
+        image_of, rounding = self.comparison.places.image_of, 1e-15 * self.pairing.mirror.size
+        settled = self.sides.settled(
             sides, (values[0], values[1]), lambda x: image_of(frames[0], x), lambda x: image_of(frames[1], x)
         )
+        first, second = (np.where(np.abs(each) < rounding, 0.0, each) for each in settled)
+        return first, second
 
     def _bodies(self, kind: str, pair: Pair) -> Pair:
         of = {"joint": "jnt_bodyid", "geom": "geom_bodyid", "site": "site_bodyid"}[kind]
@@ -179,10 +202,6 @@ class GeometryRepair:
 
 def _same(value: Array) -> Array:
     return value
-
-
-def _six(inertia: Array) -> Array:
-    return np.concatenate([np.diag(inertia), inertia[[0, 0, 1], [1, 2, 2]]])
 
 
 def _hull(points: Array) -> Array:

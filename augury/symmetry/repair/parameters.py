@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -13,11 +15,13 @@ from augury.symmetry.audit.findings import Comparison
 from augury.symmetry.audit.joint_parameters import mirrored_range
 from augury.symmetry.maps import Array
 from augury.symmetry.pairing.actuators import mirrored_gear, target_kind
+from augury.symmetry.pairing.names import given_name
 from augury.symmetry.pairing.tendons import coefficients, mirrored_coefficients
 from augury.symmetry.repair.document import Document
 from augury.symmetry.repair.sides import Sides
 
 Pair = tuple[int, int]
+_Map = Callable[[Array], Array]
 
 PLAIN = {
     "body gravcomp": ("body_gravcomp", "gravcomp"),
@@ -62,6 +66,8 @@ PLAIN = {
 }
 """Parameters that a mirror leaves as they are: where the model has them, and their name in MJCF."""
 SIGNED = {
+    "joint range": ("jnt_range", "range"),
+    "joint actfrcrange": ("jnt_actfrcrange", "actuatorfrcrange"),
     "tendon range": ("tendon_range", "range"),
     "tendon actfrcrange": ("tendon_actfrcrange", "actuatorfrcrange"),
     "tendon lengthspring": ("tendon_lengthspring", "springlength"),
@@ -108,34 +114,60 @@ class ParameterRepair:
             for each in pair:
                 self.document.set("geom", each, **{name: shared})
 
-    def signed_range(self, parameter: str, pair: Pair) -> None:
-        """A range of a tendon or an actuator."""
+    def limits(self, parameter: str, pair: Pair) -> None:
+        """A range; its ends are exchanged where the sign changes."""
         kind, (field, attribute) = parameter.split()[0], SIGNED[parameter]
-        sign = self.pairing.signs[kind][pair[0]]
-        offsets = self.pairing.offsets.get(parameter.removeprefix("actuator ").removesuffix("range"))
-        offset = offsets[pair[0]] if kind == "actuator" and offsets else 0.0
-        ranges = self.sides.settled(
-            self._bodies(kind, pair),
-            tuple(getattr(self.model, field)[list(pair)]),
-            lambda x: mirrored_range(x, sign) + offset,
-            lambda x: mirrored_range(x - offset, sign),
-        )
-        for each, value in zip(pair, ranges, strict=True):
-            self.document.element(kind, each).attrib.pop("inheritrange", None)
-            self.document.set(kind, each, **{attribute: value})
+        ranges, (mirrored, back) = getattr(self.model, field), self._mirrored_limits(parameter, pair)
+        settled = self.sides.settled(self._bodies(kind, pair), tuple(ranges[list(pair)]), mirrored, back)
+        for each, value in zip(pair, settled, strict=True):
+            self._set_limits(kind, each, attribute, value, parameter)
+
+    def limited(self, parameter: str, pair: Pair) -> None:
+        """Whether there is a range at all; the one that has none gets that of the other."""
+        kind, (field, attribute) = parameter.split()[0], PLAIN[parameter]
+        have = [bool(getattr(self.model, field)[each]) for each in pair]
+        shared = bool(self.sides.chosen(self._bodies(kind, pair), (have[0], have[1])))
+        for each in pair:
+            self.document.set(kind, each, **{attribute: shared})
+        if shared:
+            ranged = parameter.replace("limited", "range")
+            ranges, maps = getattr(self.model, SIGNED[ranged][0]), self._mirrored_limits(ranged, pair)
+            source, target, map_ = (0, 1, maps[0]) if have[0] else (1, 0, maps[1])
+            value = map_(ranges[pair[source]])
+            self._set_limits(kind, pair[target], SIGNED[ranged][1], value, ranged)
+
+    def _mirrored_limits(self, parameter: str, pair: Pair) -> tuple[_Map, _Map]:
+        """How a range is mirrored, and back."""
+        kind, name = parameter.split()
+        sign, offset = self.pairing.signs[kind][pair[0]], 0.0
+        if kind == "actuator" and (offsets := self.pairing.offsets.get(name.removesuffix("range"))):
+            offset = offsets[pair[0]]
+        if parameter == "joint range" and self.model.jnt_type[pair[0]] != mujoco.mjtJoint.mjJNT_BALL:
+            zeros = self.model.qpos0[self.model.jnt_qposadr[list(pair)]]
+            offset = float(zeros[1] - sign * zeros[0])
+        return lambda x: mirrored_range(x, sign) + offset, lambda x: mirrored_range(x - offset, sign)
+
+    def _set_limits(self, kind: str, index: int, attribute: str, value: Array, parameter: str) -> None:
+        turns = parameter == "joint range" and self.model.jnt_type[index] != mujoco.mjtJoint.mjJNT_SLIDE
+        self.document.element(kind, index).attrib.pop("inheritrange", None)
+        value = np.degrees(value) if turns and self.document.in_degrees else value
+        self.document.set(kind, index, **{attribute: value})
 
     def gear(self, pair: Pair) -> None:
-        """The gear of an actuator on a joint or a tendon."""
-        gears, sign = self.model.actuator_gear, self.pairing.signs["actuator"][pair[0]]
-        mirrored = sign * mirrored_gear(self.pairing, pair[0])
-        # On a joint or a tendon that is a sign, which is its own inverse.
-        factor = np.where(mirrored * gears[pair[0]] < 0, -1.0, 1.0)
-        values = self.sides.settled(
-            self._bodies("actuator", pair), tuple(gears[list(pair)]), lambda x: factor * x,
-            lambda x: factor * x,
-        )  # fmt: skip
+        """The gear of an actuator: a number, or a force and a torque in some frame."""
+        gears = self.model.actuator_gear[list(pair)].copy()
+        mirrored, back = (partial(self._mirrored_gear, each) for each in pair)
+        values = self.sides.settled(self._bodies("actuator", pair), (gears[0], gears[1]), mirrored, back)
         for each, value in zip(pair, values, strict=True):
             self.document.set("actuator", each, gear=value)
+
+    def _mirrored_gear(self, actuator: int, gear: Array) -> Array:
+        """What the image of an actuator would have if it had this gear itself."""
+        own = self.model.actuator_gear[actuator].copy()
+        self.model.actuator_gear[actuator] = gear
+        mirrored = self.pairing.signs["actuator"][actuator] * mirrored_gear(self.pairing, actuator)
+        self.model.actuator_gear[actuator] = own
+        return mirrored
 
     def motor(self, pair: Pair) -> None:
         """Gain, bias and dynamics of an actuator, which becomes a general one."""
@@ -177,42 +209,67 @@ class ParameterRepair:
                     part.set("coef", repr(float(values[self.model.joint(part.get("joint")).id])))
 
     def constraint(self, pair: Pair) -> bool:
-        """The anchor of a connection, or the polynomial of two joints; whether it is one of these."""
-        model, places = self.model, self.comparison.places
+        """The anchor of a connection or a weld, or the polynomial of joints; whether it is one of these."""
+        model = self.model
         objects = [(int(model.eq_obj1id[each]), int(model.eq_obj2id[each])) for each in pair]
         kind = object_kind(model, pair[0])
-        if tuple(self.pairing.image(kind, each) for each in objects[0]) != objects[1]:
-            return False
-        data = model.eq_data[list(pair)]
-        if kind in ("joint", "tendon"):
+        exchanged = tuple(self.pairing.image(kind, each) for each in objects[0]) != objects[1]
+        if kind in ("joint", "tendon") and not exchanged:
             signs = self.pairing.signs[kind]
             other = signs[objects[0][1]] if objects[0][1] >= 0 else 1.0
-            flips = signs[objects[0][0]] * other ** np.arange(5)
-            values = self.sides.settled(
-                (0, 0), (data[0, :5], data[1, :5]), lambda x: flips * x, lambda x: flips * x
-            )
-            for each, value in zip(pair, values, strict=True):
-                self.document.set("equality", each, polycoef=value)
-            return True
-        if kind != "body" or model.eq_type[pair[0]] != mujoco.mjtEq.mjEQ_CONNECT:
+            flips = np.asarray(signs[objects[0][0]] * other ** np.arange(5), float)
+            attribute, data = "polycoef", model.eq_data[list(pair), :5]
+            mirrored = back = _times(flips)
+        elif kind == "body" and "relpose" not in self.document.element("equality", pair[0]).attrib:
+            # The anchor of a connection is in the frame of the first body, that of a weld in the second's.
+            # The rest MuJoCo derives at qpos0, where all is symmetric.
+            of = int(model.eq_type[pair[0]] == mujoco.mjtEq.mjEQ_WELD)
+            attribute, data = "anchor", model.eq_data[list(pair), :3]
+            mirrored = self._mirrored_point(objects[0][of], objects[1][of])
+            back = self._mirrored_point(objects[1][of], objects[0][of])
+        else:
             return False
-        first, second = objects[0][0], objects[1][0]
-        values = self.sides.settled(
-            (first, second), (data[0, :3], data[1, :3]), lambda x: places.image_of(first, x),
-            lambda x: places.image_of(second, x),
-        )  # fmt: skip
+        values = self.sides.settled((objects[0][0], objects[1][0]), (data[0], data[1]), mirrored, back)
         for each, value in zip(pair, values, strict=True):
-            self.document.set("equality", each, anchor=value)
+            self.document.set("equality", each, **{attribute: value})
         return True
 
-    def exclusion(self, index: int) -> None:
-        """Exclude the images of two bodies, too."""
-        signature = int(self.model.exclude_signature[index])
-        names = [
-            self.model.body(self.pairing.image("body", body)).name
-            for body in (signature >> 16, signature & 0xFFFF)
-        ]
-        self.document.add(self.document.section("contact"), "exclude", body1=names[0], body2=names[1])
+    def _mirrored_point(self, body: int, frame: int) -> _Map:
+        """Takes a point in a body's frame to its image in another body's, as both are at the reference."""
+        positions, axes = self.pairing.mirror.frames["body"]
+        image = self.pairing.images["body"][body]
+
+        def mirrored(point: Array) -> Array:
+            world = positions[image] + axes[image] @ self.comparison.places.image_of(body, point)
+            return np.asarray(axes[frame].T @ (world - positions[frame]))
+
+        return mirrored
+
+    def add_image(self, kind: str, index: int) -> bool:
+        """Add the mirror image of a constraint that has none; whether that can be written."""
+        model = self.model
+        if kind == "exclude":
+            signature = int(model.exclude_signature[index])
+            names = self._image_names("body", signature >> 16, signature & 0xFFFF)
+            self.document.add(self.document.section("contact"), "exclude", body1=names[0], body2=names[1])
+            return True
+        of = {"pair": "geom", "equality": object_kind(model, index) if kind == "equality" else ""}[kind]
+        fields = ("pair_geom1", "pair_geom2") if kind == "pair" else ("eq_obj1id", "eq_obj2id")
+        names = self._image_names(of, *(int(getattr(model, field)[index]) for field in fields))
+        element = self.document.original(kind, self.pairing.label(kind, index))
+        if element is None or not all(names) or element.tag not in ("pair", "joint", "tendon", "connect"):
+            return False
+        image = self.document.beside(element)
+        image.attrib.pop("name", None)
+        for number, name in enumerate(names, start=1):
+            if f"{of}{number}" in image.attrib:
+                image.set(f"{of}{number}", name)
+        return True
+
+    def _image_names(self, kind: str, *indices: int) -> list[str]:
+        """The names of images; of nothing, any."""
+        images = [self.pairing.image(kind, index) for index in indices]
+        return [given_name(self.model, kind, image) if image >= 0 else "none" for image in images]
 
     def option(self, name: str) -> bool:
         """An option of the whole model; whether it can be put right."""
@@ -254,3 +311,7 @@ class ParameterRepair:
 
 def _same(value: Array) -> Array:
     return value
+
+
+def _times(factors: Array) -> _Map:
+    return lambda x: factors * x

@@ -23,13 +23,16 @@ def nearest_flip(turned: Array, axes: Array, other: Array, shape: int, *, own: b
 
 
 def _flips(shape: int) -> Iterator[Array]:
-    """Signed permutations of determinant -1: all of them for boxes, about the long axis for others."""
+    """Signed permutations of determinant -1: all for boxes, no others of axes for the rest.
+
+    A plane has a front, and no flip may turn it back.
+    """
     with_three_axes = shape in (int(_G.mjGEOM_BOX), int(_G.mjGEOM_ELLIPSOID))
     orders = permutations(range(3)) if with_three_axes else [(0, 1, 2)]
     for order in orders:
         for signs in product((1.0, -1.0), repeat=3):
             flip = np.eye(3)[list(order)] * signs
-            if np.linalg.det(flip) < 0:
+            if np.linalg.det(flip) < 0 and (shape != _G.mjGEOM_PLANE or flip[2, 2] > 0):
                 yield flip
 
 
@@ -51,5 +54,5 @@ def tilted_to(axes: Array, direction: Array) -> Array:
     """Axes tilted, by the shortest way, so that the third has this direction."""
     third, goal = axes[:, 2], direction / np.linalg.norm(direction)
     cross, cosine = np.cross(third, goal), float(third @ goal)
-    skew = np.cross(np.eye(3), cross).T
+    skew = np.cross(cross, np.eye(3)).T
     return np.asarray((np.eye(3) + skew + skew @ skew / (1 + cosine)) @ axes)

@@ -16,13 +16,15 @@ import mujoco
 from augury.symmetry.audit.findings import Comparison, Finding
 from augury.symmetry.pairing.images import Pairing
 from augury.symmetry.reflection import Reflection, reflection
-from augury.symmetry.repair.document import Document
+from augury.symmetry.repair.document import Document, NotEditable
 from augury.symmetry.repair.geometry import GeometryRepair
 from augury.symmetry.repair.parameters import PLAIN, SIGNED, ParameterRepair
 from augury.symmetry.repair.sides import Sides
 
 _ROUNDS = 8
 """What is put right may show what else there is."""
+_AT_QPOS0 = ("body pos", "joint axis", "joint pos", "equality data")
+"""What the text says at qpos0, and what is another number in another reference pose."""
 _INERTIA = ("mass", "ipos", "inertia")
 _SHAPE = ("type", "pos", "size", "axes", "hull", "shape")
 _MOTOR = ("gainprm", "biasprm", "dynprm")
@@ -46,20 +48,23 @@ def symmetrise(
     pairs: Mapping[str, str] | None = None,
     *,
     distance: float | None = None,
+    reference: str | None = None,
+    only: str | None = None,
     side: str | None = None,
 ) -> Symmetrised:
-    """Make the model in an MJCF file symmetric at qpos0, by editing its text.
+    """Make the model in an MJCF file symmetric, by editing its text.
 
     Left and right become their mean, or that of `side`: "left", "right", "front", "back", "top" or "bottom".
+    The mirror is that of `augury.symmetry.reflection`.
     """
     document = Document(path)
     changes: dict[tuple[str, str, str], Finding] = {}
     for _ in range(_ROUNDS):
         model = document.compile()
-        found = reflection(model, normal, pairs, distance=distance)
+        found = reflection(model, normal, pairs, distance=distance, reference=reference, only=only)
         normal, distance = found.normal_name, found.distance  # the mirror stays where it was found
         repair = _Repair(document, found.pairing, side)
-        put_right = [each for each in found.findings if repair.put_right(each)]
+        put_right = [each for each in found.findings if repair.tried(each)]
         for each in put_right:
             changes.setdefault((each.parameter, each.first, each.second), each)
         if not put_right:
@@ -77,19 +82,28 @@ class _Repair:
         self.parameters = ParameterRepair(document, comparison, sides)
         self._done: set[tuple[str, tuple[int, int]]] = set()
 
-    def put_right(self, finding: Finding) -> bool:
+    def tried(self, finding: Finding) -> bool:
         """Whether a finding could be put right."""
+        try:
+            return self._put_right(finding)
+        except NotEditable:
+            return False
+
+    def _put_right(self, finding: Finding) -> bool:
         kind, _, name = finding.parameter.partition(" ")
+        if self.pairing.mirror.reference is not None and finding.parameter in _AT_QPOS0:
+            return False
         if kind == "option":
             return self.parameters.option(name)
         pair = self._index(kind, finding.first), self._index(kind, finding.second)
-        if finding.parameter == "exclude image":
-            self.parameters.exclusion(pair[0])
-            return True
-        if finding.parameter in PLAIN:
+        if name == "image" and kind in ("exclude", "pair", "equality"):
+            return self.parameters.add_image(kind, pair[0])
+        if finding.parameter in PLAIN and name.endswith("limited"):
+            self.parameters.limited(finding.parameter, pair)
+        elif finding.parameter in PLAIN:
             self.parameters.plain(finding.parameter, pair)
         elif finding.parameter in SIGNED:
-            self.parameters.signed_range(finding.parameter, pair)
+            self.parameters.limits(finding.parameter, pair)
         elif kind == "body" and name == "pos":
             self.geometry.body_place(pair)
         elif kind == "body" and name in _INERTIA:
@@ -98,10 +112,8 @@ class _Repair:
             self.geometry.joint_axis(pair)
         elif kind == "joint" and name == "pos":
             self.geometry.joint_place(pair)
-        elif kind == "joint" and name == "range":
-            self.geometry.joint_range(pair, "range", "range")
-        elif kind == "joint" and name == "actfrcrange":
-            self.geometry.joint_range(pair, "actfrcrange", "actuatorfrcrange")
+        elif kind == "joint" and name == "springref":
+            self.geometry.spring(pair)
         elif kind in ("geom", "site") and name in _SHAPE:
             self._once(kind, pair)
         elif finding.parameter == "geom contacts":
