@@ -77,7 +77,7 @@ class Symmetry:
         self._check_export()
         models = self._models() if self.symmetrise is None else self._symmetrised(self.symmetrise)
         with Console(stderr=True).status("asking the simulator"):
-            audits = [audit(**self._mirror(), **each) for each in models]
+            audits = [audit(tolerance=self.tolerance, **self._mirror(), **each) for each in models]
         if self.json:
             print(json.dumps([each.as_json() for each in audits], indent=2))
         else:
@@ -105,7 +105,7 @@ class Symmetry:
 
     def _exported(self, form: Form, model: mujoco.MjModel, mirror: Reflection) -> tuple[Path, Path]:
         listed = whole_state() if self.terms is None else read(self.terms)
-        source = Source(Path(self.model), None if self.terms is None else self.terms.name)
+        source = Source(self.symmetrise or Path(self.model), None if self.terms is None else self.terms.name)
         return export(mirror_of(model, listed, mirror), form, checked_out(form, self.out), source)
 
     def _symmetrised(self, out: Path) -> list[dict[str, Any]]:
@@ -157,10 +157,4 @@ class Symmetry:
             if text.count("=") != 1:
                 raise UserError(f"--pair must read one=other, not '{text}'")
         pairs = dict(text.split("=") for text in self.pair)
-        return {
-            "pairs": pairs,
-            "distance": self.distance,
-            "reference": self.reference,
-            "only": self.only,
-            "tolerance": self.tolerance,
-        }
+        return {"pairs": pairs, "distance": self.distance, "reference": self.reference, "only": self.only}
