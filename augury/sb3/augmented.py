@@ -8,6 +8,7 @@ and kept.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
@@ -25,12 +26,15 @@ from augury.sb3 import checks
 from augury.sb3.augmenter import Augmenter, Promise, augmenter_for
 from augury.sb3.keys import steps_ahead
 from augury.sb3.ledger import Ledger, Places
+from augury.sb3.n_step import Stretches, check_joined, slots_of
 from augury.sb3.samples import Rows, as_shown, needs_64_bits, observed_at
 from augury.transition import Transition
 
 if TYPE_CHECKING:
     from augury.sb3.buffer import AugmentedReplayBuffer
 
+Drawn = Transition | Stretches
+"""Augmented rows: transitions, or where returns are of n steps, stretches of them."""
 DRAWS = (0, 0, 1)
 """Words beside the seed of the generator that draws; those of NumPy functions have two words in all."""
 AHEAD_BYTES = 2**25
@@ -61,7 +65,7 @@ class Augmented:
         self._store: Transition | None = None
         self._kept: npt.NDArray[np.bool_] | None = None
         """Which copies are in the store, where copies are kept: (slots, environments, copies)."""
-        self._ahead: Transition | None = None
+        self._ahead: Drawn | None = None
         """Rows drawn for the updates that follow before anything is added."""
         self._burst, self._draws = 1, 0
         """Draws between the last two additions, and since the last one."""
@@ -85,7 +89,8 @@ class Augmented:
             checks.limits_of(self._buffer.observation_space, self._buffer.action_space),
             needs_64_bits(self._buffer.observation_space),
         )
-        if self._augmenter.slow and self._kept is None and math.isfinite(self._ratio):
+        keeps = self._augmenter.slow and math.isfinite(self._ratio) and self._buffer.n_steps == 1
+        if keeps and self._kept is None:
             self._kept = np.zeros((self._buffer.buffer_size, self._buffer.n_envs, self.ledger.most), bool)
 
     def before_add(self, obs: Any, infos: list[dict[str, Any]]) -> None:
@@ -119,22 +124,24 @@ class Augmented:
             environments = self._buffer.n_envs
             self.ledger.grant(np.full(environments, slot), np.arange(environments))
 
-    def draw(self, rows: int) -> Promise:
+    def draw(self, rows: int) -> Callable[[], Drawn]:
         """Start to make rows for an update; for its whole burst, since nothing is added in between."""
         ahead = self._ahead
-        if ahead is None or len(ahead.reward) < rows:
+        if ahead is None or len(jax.tree.leaves(ahead)[0]) < rows:
             extras = sum(ring[0, 0].nbytes for ring in self._extras.values())
-            most = AHEAD_BYTES // (rows * (self._row_bytes + extras))
+            most = AHEAD_BYTES // (rows * (self._row_bytes + extras) * self._buffer.n_steps)
             updates = min(self._burst - self._draws, most)
             places = self.ledger.draw(self._random, rows * max(updates, 1), self._buffer.size())
             if math.isinf(self._ratio):
                 places = places._replace(copy=self._random.integers(copies.ENDLESS, size=len(places.copy)))
-            making = self._at(places)
+            making: Callable[[], Drawn] = (
+                self._at(places) if self._buffer.n_steps == 1 else self._from(places)
+            )
         else:
             making = lambda: ahead  # noqa: E731
         self._draws += 1
 
-        def take() -> Transition:
+        def take() -> Drawn:
             made = making()
             self._ahead = jax.tree.map(lambda leaf: leaf[rows:], made)
             return jax.tree.map(lambda leaf: leaf[:rows], made)
@@ -190,11 +197,28 @@ class Augmented:
             ring[tuple(places)] = rows
         kept[tuple(places)] = True
 
-    def _made_at(self, places: Places) -> Promise:
-        """The augmented transitions at these positions, from the observed ones."""
+    def _from(self, places: Places) -> Callable[[], Stretches]:
+        """The augmented stretches that begin at these positions."""
+        slots, counts = slots_of(self._buffer, places.slot, places.environment)
+        following = Places(
+            slots.reshape(-1),
+            *(np.repeat(part, slots.shape[1]) for part in (places.environment, places.copy)),
+        )
+        making = self._made_at(following, np.repeat(places.slot, slots.shape[1]))
+
+        def made() -> Stretches:
+            every = jax.tree.map(lambda rows: rows.reshape(*slots.shape, *rows.shape[1:]), making())
+            stretches = Stretches(every, counts)
+            check_joined(self._name, stretches)
+            return stretches
+
+        return made
+
+    def _made_at(self, places: Places, keyed_by: Integers | None = None) -> Promise:
+        """The augmented transitions at these positions, with their own keys or with those of other slots."""
         assert self._augmenter is not None
         buffer, (slot, environment, _) = self._buffer, places
-        number = number_at(slot, self._added, buffer.buffer_size)
+        number = number_at(slot if keyed_by is None else keyed_by, self._added, buffer.buffer_size)
         identity = copies.identity(number, environment, buffer.n_envs)
         copy = places.copy.astype(np.uint32)
         shown = {name: ring[slot, environment] for name, ring in self._extras.items()}

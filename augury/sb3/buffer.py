@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch as th
 from gymnasium import Space, spaces
-from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
+from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer, ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecNormalize
 
@@ -35,14 +35,18 @@ from augury.sb3.augmented import Augmented
 from augury.sb3.augmenter import named
 from augury.sb3.batches import behind, interleaved
 from augury.sb3.environment import moved_channels, name_of
+from augury.sb3.n_step import Stretches, as_n_step_samples
 from augury.sb3.samples import Rows, as_samples, joined, observed_at
 from augury.transition import Transition
+
+DISCOUNT = 0.99
+"""γ where nobody says it, as in SB3's NStepReplayBuffer."""
 
 
 class AugmentedReplayBuffer(DictReplayBuffer):
     """A replay buffer for SB3, SB3-contrib and SBX that augments what it holds.
 
-    It takes SB3's arguments, for Box and Dict observations alike, and four more:
+    It takes the arguments of SB3's buffers, for Box and Dict observations and n-step returns, and four more:
 
     - `augmentation`: a name from the catalogue, a `module:name`, an augmentation, or a plain function in JAX
       or NumPy
@@ -72,9 +76,12 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         ratio: float | None = None,
         update_ratio: float | None = None,
         batch_size_counts: Literal["observed", "all"] | None = None,
+        n_steps: int = 1,
+        gamma: float | None = None,
         **unsupported: Any,
     ) -> None:
         checks.check_arguments(unsupported)
+        checks.check_n_steps(n_steps, observation_space)
         checks.check_counts(batch_size_counts)
         checks.check_augmentation(augmentation)
         name = None if augmentation is None else describe(augmentation)
@@ -86,6 +93,10 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """α."""
         self._counts_asked_for = batch_size_counts
         self.batch_size_counts = batch_size_counts or "observed"
+
+        self.n_steps, self._gamma = n_steps, gamma
+        self.gamma = DISCOUNT if gamma is None else gamma
+        """Of n-step returns; by default the algorithm's own."""
 
         self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
         sizes = buffer_size, observation_space, action_space, device, n_envs
@@ -144,10 +155,15 @@ class AugmentedReplayBuffer(DictReplayBuffer):
             return self._base.sample(self, observed_rows, env)
         making = self._augmented.draw(augmented_rows)
         observed = self._base.sample(self, observed_rows, env)  # while the others are being made
-        return joined(observed, as_samples(self, making(), env), is_augmented)
+        made = making()
+        augmented = (
+            as_n_step_samples(self, made, env) if isinstance(made, Stretches) else as_samples(self, made, env)
+        )
+        return joined(observed, augmented, is_augmented)
 
     def _get_samples(self, batch_inds: Rows, env: VecNormalize | None = None) -> Any:
-        return self._base._get_samples(self, batch_inds, env)
+        kind: Any = self._base if self.n_steps == 1 else NStepReplayBuffer
+        return kind._get_samples(self, batch_inds, env)
 
     @contextmanager
     def every_row(self, batch_size: int) -> Iterator[int]:
@@ -213,7 +229,8 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """The algorithm that builds or loads this buffer, after it was looked at."""
         owner = calling_algorithm("_setup_model", "load_replay_buffer")
         if owner is not None:
-            checks.check_algorithm(self.name, owner)
+            checks.check_algorithm(self.name, owner, self.n_steps)
+            self.gamma = owner.gamma if self._gamma is None else self._gamma
             if self._counts_asked_for is None:
                 self.batch_size_counts = "observed" if takes_more_rows(owner) else "all"
             if self.batch_size_counts == "observed":

@@ -22,12 +22,20 @@ from augury.sb3.samples import parts_of
 from augury.transition import Transition
 
 INSTEAD = {
-    "n_steps": "an n-step return spans transitions that are augmented one by one; use n_steps=1",
-    "gamma": "it belongs to n-step returns, which cannot be augmented; leave it out",
     "n_sampled_goal": "use update_ratio; n_sampled_goal=4 is update_ratio=4",
     "goal_selection_strategy": "use augmentation=hindsight(compute_reward, strategy) of augury.augmentations",
 }
 """Arguments of SB3's other buffers, and what to do instead."""
+
+ARGUMENTS = (
+    "augmentation",
+    "ratio",
+    "update_ratio",
+    "batch_size_counts",
+    "n_steps",
+    "gamma",
+    "handle_timeout_termination",
+)
 
 COUNTS = ("observed", "all")
 """The rows that `batch_size` may count."""
@@ -41,8 +49,7 @@ def check_arguments(unsupported: Iterable[str]) -> None:
     for name in unsupported:
         if name in INSTEAD:
             raise UserError(f"AugmentedReplayBuffer takes no {name}: {INSTEAD[name]}")
-        valid = ("augmentation", "ratio", "update_ratio", "batch_size_counts", "handle_timeout_termination")
-        raise unknown_name("argument of AugmentedReplayBuffer", name, valid)
+        raise unknown_name("argument of AugmentedReplayBuffer", name, ARGUMENTS)
 
 
 def check_augmentation(augmentation: Any) -> None:
@@ -130,10 +137,23 @@ def check_needs(name: str, needs: tuple[str, ...], observation_space: Space[Any]
         )
 
 
-def check_algorithm(name: str, algorithm: OffPolicyAlgorithm) -> None:
+def check_n_steps(n_steps: Any, observation_space: Space[Any]) -> None:
+    """A whole number; SB3 has returns of several steps for arrays only."""
+    if isinstance(n_steps, bool) or not isinstance(n_steps, int | np.integer) or n_steps < 1:
+        raise UserError(f"AugmentedReplayBuffer: n_steps must be 1 or more, not {n_steps!r}")
+    if n_steps > 1 and isinstance(observation_space, spaces.Dict):
+        raise UserError(
+            "AugmentedReplayBuffer: SB3 has no n-step returns for Dict observations; use n_steps=1"
+        )
+
+
+def check_algorithm(name: str, algorithm: OffPolicyAlgorithm, n_steps: int) -> None:
     """SB3 itself would only warn that it ignores n_steps, and look up categories under wrong numbers."""
-    if algorithm.n_steps > 1:
-        raise UserError(f"{name}: {INSTEAD['n_steps']}, not {algorithm.n_steps}")
+    if algorithm.n_steps not in (1, n_steps):
+        raise UserError(
+            f"{name}: SB3 hands n_steps={algorithm.n_steps} to no buffer class that it is given; "
+            f"use replay_buffer_kwargs=dict(n_steps={algorithm.n_steps}, …)"
+        )
     for space in (*parts_of(algorithm.observation_space), algorithm.action_space):
         if np.any(getattr(space, "start", 0)):
             raise UserError(f"{name}: SB3 counts from 0, not as {space} does: wrap the environment")

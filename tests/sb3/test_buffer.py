@@ -601,7 +601,11 @@ def failing(generator, transition):
             "batch_size_counts must be 'observed' or 'all', not 'augmented'",
         ),
         ({"augmentation": mirror, "rato": 2}, "unknown argument .* 'rato': did you mean 'ratio'"),
-        ({"augmentation": mirror, "n_steps": 3}, "takes no n_steps: an n-step return spans"),
+        ({"augmentation": mirror, "n_steps": 0}, "n_steps must be 1 or more, not 0"),
+        (
+            {"n_steps": 2, "observation_space": spaces.Dict({"place": spaces.Box(-1, 1)})},
+            "SB3 has no n-step returns for Dict observations; use n_steps=1",
+        ),
         ({"augmentation": mirror, "goal_selection_strategy": "future"}, r"use augmentation=hindsight"),
         (
             {"augmentation": mirror, "optimize_memory_usage": True, "handle_timeout_termination": False},
@@ -724,15 +728,6 @@ def test_augmented_rows_are_not_to_be_had_before_there_are_any():
     message = "goal2d/translate: update_ratio 1 before anything was augmented: nothing was added"
     with pytest.raises(UserError, match=message):
         buffer.sample(4)
-
-
-def test_n_step_returns_are_refused_rather_than_ignored():
-    kwargs = {"replay_buffer_class": AugmentedReplayBuffer, "replay_buffer_kwargs": {"augmentation": mirror}}
-    with (
-        pytest.warns(UserWarning, match="n_steps"),
-        pytest.raises(UserError, match=r"mirror: an n-step return spans .*, not 3"),
-    ):
-        sb3.SAC("MlpPolicy", Numbered(), n_steps=3, **kwargs, **small())
 
 
 def test_without_sb3_the_drop_in_says_what_to_install():
