@@ -58,7 +58,7 @@ ALONG_THE_HINGE = robot(shifted_leg("left", 0.2, 0.07), shifted_leg("right", -0.
 
 def rod(side: str, y: float, *, from_knee: bool) -> str:
     """A rod on a hinge at its upper end, written from there or from its lower end."""
-    origin, hinge, middle = (-0.1, 0.1, 0.05) if from_knee else (0, 0, -0.05)
+    origin, hinge, middle = (-0.3, 0.3, 0.15) if from_knee else (0, 0, -0.15)
     return f"""
     <body name="{side}" pos="0.1 {y} {origin}"><joint name="{side}" axis="0 1 0" pos="0 0 {hinge}"/>
       <inertial mass="1" pos="0.01 0 {middle}" diaginertia="0.02 0.03 0.01"/>
@@ -80,8 +80,8 @@ def arm(side: str, y: float, mass: float, base: str) -> str:
 
 def arms(mass: float = 1.0) -> str:
     bases = (
-        '<inertial mass="3" pos="0.02 0 0" diaginertia="1 2 2.5"/>',
-        '<inertial mass="2" pos="0 0 0.03" diaginertia="1 1 1"/>',
+        '<inertial mass="3" pos="0.1 0 0" diaginertia="1 2 2.5"/>',
+        '<inertial mass="2" pos="0 0 0.3" diaginertia="1 1 1"/>',
     )
     return (
         "<mujoco><worldbody>"
@@ -158,7 +158,7 @@ CASES: dict[str, tuple[str, str, str, str]] = {
     ),
     "an origin at the other end of a body": (
         OTHER_END,
-        OTHER_END.replace('pos="0.01 0 0.05"', 'pos="0.01 0 0.06"'),
+        OTHER_END.replace('pos="0.01 0 0.15"', 'pos="0.01 0 0.16"'),
         "body ipos",
         "right",
     ),

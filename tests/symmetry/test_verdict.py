@@ -118,6 +118,38 @@ def test_the_map_of_an_approximate_model_is_off_by_little_and_that_of_another_le
     assert exact.horizons[0].high < 1e-6
 
 
+CYLINDERS = """
+<mujoco><option cone="elliptic"/>
+  <worldbody>
+    <geom name="table" type="box" size="9 9 1" pos="0 0 -1"/>
+    <body name="left" pos="0 0.3 0.05"><freejoint/>
+      <geom name="left" type="cylinder" size="0.05 0.1"/></body>
+    <body name="right" pos="0 -0.3 0.05"><freejoint/>
+      <geom name="right" type="cylinder" size="0.05 0.1"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def test_contacts_that_mujoco_does_not_find_mirrored_are_named_and_no_fault_of_the_model():
+    found = audit(mujoco.MjModel.from_xml_string(CYLINDERS), "cylinders", normal="y")
+    assert found.verdict == "exact"
+    assert found.simulated.step.largest > 1e-3
+    assert found.simulated.unexplained < 1e-9
+    named = {(first, second) for first, second, _ in found.simulated.contacts}
+    assert named == {("table", "left"), ("table", "right")}
+
+
+def test_such_contacts_hide_nothing():
+    model = mujoco.MjModel.from_xml_string(CYLINDERS)
+    model.geom_surfacevel[1] = [0.1, 0.2, 0.3, 0, 0, 0][: model.geom_surfacevel.shape[1]]
+    found = audit(model, "cylinders", normal="y")
+    assert found.reflection.findings == []  # the audit does not know these
+    assert found.verdict == "not symmetric"
+    assert "the simulator is off by" in found.reason
+    with pytest.raises(SymmetryError, match="surface velocities are not compared"):
+        reflect(model, normal="y")
+
+
 def test_no_file_is_left_where_the_simulation_is_unstable(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wild = robot().replace('kp="20"', 'kp="1e12"')

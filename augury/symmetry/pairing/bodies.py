@@ -180,8 +180,15 @@ class BodyPairing:
 
 
 def _features(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Array:
-    """Points by which a body is recognised: its origin, its centre of mass, its joints' anchors."""
-    return np.array((data.xpos[body], data.xipos[body], *data.xanchor[_joints_of(model, body)]))
+    """Points by which a body is recognised: its joints' anchors, its centre of mass, or its origin.
+
+    The origin is notation where there is a joint, and so is the mass of what is welded to the world.
+    """
+    start, count = model.body_jntadr[body], model.body_jntnum[body]
+    origin = data.xpos[body]
+    first = data.xanchor[start] if count and not is_free(model, body) else origin
+    centre = data.xipos[body] if model.body_weldid[body] else origin
+    return np.array([first, centre, *data.xanchor[start : start + count]])
 
 
 def _joints_of(model: mujoco.MjModel, body: int) -> list[int]:
