@@ -20,10 +20,10 @@ from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
 from augury.references import is_reference
 from augury.report import tables
-from augury.symmetry import DEFAULT_TOLERANCE, Reflection, symmetrise
+from augury.symmetry import DEFAULT_TOLERANCE, symmetrise
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
-from augury.symmetry.model_audit import read_model
+from augury.symmetry.model_audit import Audit, read_model
 from augury.symmetry.observed.listing import read, whole_state
 from augury.symmetry.observed.mirror import mirror_of
 from augury.verify import audit
@@ -87,7 +87,7 @@ class Symmetry:
         if not audits[-1].symmetric:
             raise SystemExit(1)
         if self.export is not None:
-            for path in self._exported(self.export, models[-1]["model"], audits[-1].reflection):
+            for path in self._exported(self.export, models[-1]["model"], audits[-1]):
                 print(f"wrote {path}", file=sys.stderr if self.json else sys.stdout)
 
     def _check_export(self) -> None:
@@ -103,10 +103,12 @@ class Symmetry:
         if self.export == "rsl_rl" and self.terms is None:
             raise UserError("--export rsl_rl needs --terms FILE.toml: the terms of each observation group")
 
-    def _exported(self, form: Form, model: mujoco.MjModel, mirror: Reflection) -> tuple[Path, Path]:
+    def _exported(self, form: Form, model: mujoco.MjModel, found: Audit) -> tuple[Path, Path]:
         listed = whole_state() if self.terms is None else read(self.terms)
-        source = Source(self.symmetrise or Path(self.model), None if self.terms is None else self.terms.name)
-        return export(mirror_of(model, listed, mirror), form, checked_out(form, self.out), source)
+        verdict = f"Its symmetry is {found.verdict}" + (f": {found.reason}" if found.reason else "")
+        terms = None if self.terms is None else self.terms.name
+        source = Source(self.symmetrise or Path(self.model), terms, (f"{verdict}.",))
+        return export(mirror_of(model, listed, found.reflection), form, checked_out(form, self.out), source)
 
     def _symmetrised(self, out: Path) -> list[dict[str, Any]]:
         """The model made symmetric, written, and read again from its file."""

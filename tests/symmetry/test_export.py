@@ -264,6 +264,7 @@ def test_the_command_writes_a_map_and_its_tests(folder, capsys):
     assert capsys.readouterr().out.endswith("wrote mirror.py\nwrote test_mirror.py\n")
     written = (folder / "mirror.py").read_text()
     assert "The mirror of robot.xml, for observations as terms.toml lists them." in written
+    assert "Its symmetry is exact." in written
     assert (
         "{9: -1.0},  # 6 front_left_hip angle from default = - front_right_hip angle from default" in written
     )
@@ -319,9 +320,10 @@ def run_tests(folder):
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def agreed(mirror, path, folder):
+def agreed(mirror, path, folder, form="numpy"):
     """The generated tests of an exported map, all of which the simulator passes."""
-    tests = module(export(mirror, "numpy", folder / "mirror.py", Source(path))[1])
+    out = folder / ("mirror.json" if form == "json" else "mirror.py")
+    tests = module(export(mirror, form, out, Source(path))[1])
     all_pass((tests, simulator_of(tests)))
     return tests
 
@@ -358,6 +360,24 @@ def test_a_plane_off_the_origin_and_joints_that_count_from_elsewhere_are_asked_a
     np.testing.assert_allclose(mirror.observation(np.zeros(2)), [0.6, 0.6])
     tests = agreed(mirror, path, tmp_path)
     assert tests.PLANE[1] == pytest.approx([0, 1.8, 0])
+
+
+@pytest.mark.parametrize("form", ["numpy", "torch", "json"])
+def test_numbers_that_mix_in_the_mirror_are_sums(tmp_path, form):
+    """The trunk's own axes are oblique to the mirror plane, so that x and y of its vectors mix."""
+    path, text = tmp_path / "oblique.xml", MODEL.read_text()
+    for old, new in (
+        ('name="trunk" pos="0 0 0.3"', 'name="trunk" pos="0 0 0.3" quat="0.8 0 0 0.6"'),
+        ('<geom name="trunk"', '<body name="legs" quat="0.8 0 0 -0.6"><geom name="trunk"'),
+        ("  </worldbody>", "</body></worldbody>"),
+        ("0.27 1 0 0 0 ", "0.27 0.8 0 0 0.6 "),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    mirror = augury.symmetry.terms(path, ["projected_gravity", "base_angular_velocity", "positions"])
+    assert (mirror.vectors["observation"].map.matrix[:2, :2] != 0).all()
+    agreed(mirror, path, tmp_path, form)
 
 
 def test_a_map_that_the_simulator_contradicts_is_not_written(tmp_path):
