@@ -24,7 +24,7 @@ from augury.symmetry import DEFAULT_TOLERANCE, symmetrise
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
 from augury.symmetry.model_audit import Audit, read_model
-from augury.symmetry.observed.listing import read, whole_state
+from augury.symmetry.observed.listing import Described, read, whole_state
 from augury.symmetry.observed.mirror import mirror_of
 from augury.verify import audit
 from augury.verify.subjects import environment_of
@@ -74,7 +74,9 @@ class Symmetry:
     """The file that --export writes; by default mirror.py, or mirror.json."""
 
     def run(self) -> None:
-        self._check_export()
+        if self.side is not None and self.symmetrise is None:
+            raise UserError("--side belongs to --symmetrise OUT.xml")
+        listed = self._listed()
         models = self._models() if self.symmetrise is None else self._symmetrised(self.symmetrise)
         with Console(stderr=True).status("asking the simulator"):
             audits = [audit(tolerance=self.tolerance, **self._mirror(), **each) for each in models]
@@ -86,29 +88,30 @@ class Symmetry:
                 console.print(tables.audited(each))
         if not audits[-1].symmetric:
             raise SystemExit(1)
-        if self.export is not None:
-            for path in self._exported(self.export, models[-1]["model"], audits[-1]):
+        if listed is not None:
+            for path in self._exported(listed, models[-1]["model"], audits[-1]):
                 print(f"wrote {path}", file=sys.stderr if self.json else sys.stdout)
 
-    def _check_export(self) -> None:
-        if self.side is not None and self.symmetrise is None:
-            raise UserError("--side belongs to --symmetrise OUT.xml")
-        if self.export is None and (self.terms or self.out):
-            raise UserError("--terms and --out belong to --export: say numpy, torch, jax, rsl_rl or json")
+    def _listed(self) -> Described | None:
+        """What the exported map is for; None where none is asked for."""
         if self.export is None:
-            return
+            if self.terms or self.out:
+                raise UserError("--terms and --out belong to --export: say numpy, torch, jax, rsl_rl or json")
+            return None
         checked_out(self.export, self.out)
         if not self.model.endswith(MODEL_FILES):
             raise UserError(f"--export needs a model's file, which its tests load: {self.model} is none")
         if self.export == "rsl_rl" and self.terms is None:
             raise UserError("--export rsl_rl needs --terms FILE.toml: the terms of each observation group")
+        return whole_state() if self.terms is None else read(self.terms)
 
-    def _exported(self, form: Form, model: mujoco.MjModel, found: Audit) -> tuple[Path, Path]:
-        listed = whole_state() if self.terms is None else read(self.terms)
+    def _exported(self, listed: Described, model: mujoco.MjModel, found: Audit) -> tuple[Path, Path]:
+        assert self.export is not None
         verdict = f"Its symmetry is {found.verdict}" + (f": {found.reason}" if found.reason else "")
         terms = None if self.terms is None else self.terms.name
         source = Source(self.symmetrise or Path(self.model), terms, (f"{verdict}.",))
-        return export(mirror_of(model, listed, found.reflection), form, checked_out(form, self.out), source)
+        mirror, out = mirror_of(model, listed, found.reflection), checked_out(self.export, self.out)
+        return export(mirror, self.export, out, source)
 
     def _symmetrised(self, out: Path) -> list[dict[str, Any]]:
         """The model made symmetric, written, and read again from its file."""

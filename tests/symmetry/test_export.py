@@ -268,6 +268,10 @@ def test_the_command_writes_a_map_and_its_tests(folder, capsys):
     assert (
         "{9: -1.0},  # 6 front_left_hip angle from default = - front_right_hip angle from default" in written
     )
+
+
+@pytest.mark.slow
+def test_what_is_written_is_said_apart_from_json(folder, capsys):
     main(["symmetry", "robot.xml", "--json", "--export", "json", "--out", "maps/state.json"])
     printed = capsys.readouterr()
     assert json.loads(printed.out)[0]["model"] == "robot.xml"

@@ -583,7 +583,7 @@ def test_gymnasiums_own_environment_is_verified_by_probing():
             lambda: verify(MIRRORED, Dictionary()),
             "Dictionary must observe a vector or a dict of vectors, not Dict",
         ),
-        (lambda: reflect("humanoid", normal="z"), "must be 'x' or 'y', not 'z'"),
+        (lambda: reflect("humanoid", normal="w"), "must be 'x', 'y', 'z' or 'auto', not 'w'"),
         (
             lambda: rotate("ant")(jax.random.key(0), Transition(*[jnp.zeros(27)] * 6, {})),
             r"rotate\(ant, .*\) needs the extras x_velocity, y_velocity",
