@@ -198,3 +198,7 @@ def troubled(trouble):
     """A factory of environments in which this goes wrong."""
     kind = type("Troubled", (Troubled,), {"trouble": trouble, "__module__": __name__})
     return lambda: TimeLimit(kind(), HORIZON)
+
+
+def unrewarding():
+    return troubled("reward is NaN")()
