@@ -197,6 +197,7 @@ def test_closed_loops_stay_closed(tmp_path: Path) -> None:
 
 WEDGES = """
 <mujoco>
+  <default><mesh scale="0.5 1 1"/></default>
   <asset>
     <mesh name="left" vertex="0 0 0  0.1 0 0  0 0.07 0  0 0 0.05"/>
     <mesh name="right" vertex="0 0 0  0.1 0 0  0 -0.08 0  0 0 0.05"/>
@@ -220,6 +221,17 @@ def test_meshes_are_mirrored(tmp_path: Path) -> None:
     corners = model.mesh_vert[model.mesh_vertadr[mesh] :][: model.mesh_vertnum[mesh]]
     across = corners @ turned(model.geom_quat[geom])[1] + model.geom_pos[geom][1]
     np.testing.assert_allclose([across.min(), across.max()], [-0.07, 0.07], atol=1e-7)
+
+
+@pytest.mark.parametrize(("side", "feet"), [(None, 4), ("left", 4), ("right", 2)])
+def test_a_geom_without_image_gets_one_or_goes(tmp_path: Path, side: str | None, feet: int) -> None:
+    heel = '<geom name="heel" type="capsule" fromto="-0.1 0.01 0 -0.2 0.02 0" size="0.01"/>'
+    path = written(tmp_path, LAME.replace('<site name="left_sole"', f'{heel}<site name="left_sole"'))
+    done = symmetrise(path, side=side)
+    assert "geom image" in {change.parameter for change in done.changes}
+    assert done.reflection.findings == []
+    on_feet = [done.model.body(name).geomnum[0] for name in ("left_foot", "right_foot")]
+    assert on_feet == [feet // 2] * 2
 
 
 def test_places_inside_a_frame_are_left_and_listed(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class Document:
         self._elements = self._listed()
 
     def compile(self) -> mujoco.MjModel:
-        """The model that the text describes."""
+        """The model that the text describes; what was added has an index from here on."""
+        self._elements = self._listed()
         try:
             model = mujoco.MjModel.from_xml_string(self._text(self.path.parent.resolve(), absolute=True))
         except ValueError as error:
@@ -75,7 +76,9 @@ class Document:
         for section in self.root.findall("asset"):
             for old in section.findall(f"mesh[@name='{name}']"):
                 section.remove(old)
-        self.add(self.section("asset"), "mesh", name=name, vertex=vertices)
+        # The mass of a body is written; as a shell, a mesh may be as thin as it likes. Defaults may scale.
+        asset = self.section("asset")
+        self.add(asset, "mesh", name=name, inertia="shell", scale="1 1 1", vertex=vertices)
 
     def inertia(self, body: int, **attributes: Any) -> None:
         """Write the inertia of a body, in the place of the one that was written."""
@@ -101,8 +104,11 @@ class Document:
             compiler.attrib.pop("settotalmass", None)
 
     def set(self, kind: str, index: int, **attributes: Any) -> None:
-        """Set attributes of an element; a new orientation replaces the old one, however that was written."""
-        element = self.element(kind, index)
+        """Set attributes of an element."""
+        self.set_on(self.element(kind, index), **attributes)
+
+    def set_on(self, element: Element, **attributes: Any) -> None:
+        """Set attributes; a new orientation replaces the old one, however that was written."""
         if element in self._framed and any(name in _PLACES for name in attributes):
             raise NotEditable
         if "quat" in attributes:
@@ -127,10 +133,23 @@ class Document:
 
     def beside(self, element: Element) -> Element:
         """A copy of an element, behind it."""
-        parent = next(each for each in self.root.iter() if element in list(each))
-        new = copy.deepcopy(element)
+        parent, new = self._parent(element), copy.deepcopy(element)
         parent.insert(list(parent).index(element) + 1, new)
-        self._elements = self._listed()
+        return new
+
+    def remove(self, element: Element) -> None:
+        """Take an element away."""
+        self._parent(element).remove(element)
+
+    def _parent(self, element: Element) -> Element:
+        return next(each for each in self.root.iter() if element in list(each))
+
+    def copied_to(self, body: int, element: Element) -> Element:
+        """A copy of a geom or a site at the end of a body's own; it has no name."""
+        parent, new = self.element("body", body), copy.deepcopy(element)
+        new.attrib.pop("name", None)
+        places = [place for place, each in enumerate(parent) if each.tag == element.tag]
+        parent.insert(places[-1] + 1 if places else 0, new)
         return new
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import Element
+
 import mujoco
 import numpy as np
 
@@ -87,15 +89,15 @@ class GeometryRepair:
         types, bodies = getattr(model, f"{kind}_type"), self._bodies(kind, pair)
         shape = int(types[first])
         if kind == "geom":
-            for body in bodies:  # which may have its mass from its geoms
-                self._write_inertia(
-                    body, model.body_ipos[body], model.body_mass[body], inertia_of(model, body)
-                )
-        if int(types[second]) != shape:
-            self._other_type(kind, pair, bodies)
+            for body in bodies:
+                self._keep_inertia(body)
+        meshes = shape == _G.mjGEOM_MESH
+        if meshes and first == second:
+            self._own_hull(first)
             return
-        if shape == _G.mjGEOM_MESH:
-            self._mesh(pair, bodies)
+        if meshes or int(types[second]) != shape:
+            source, target = pair if self.sides.kept(*bodies) >= 0 else pair[::-1]
+            self._write_image(kind, source, self.document.element(kind, target))
             return
         turned = self.pairing.turned("body", bodies[0])
         places = self._settled_points(bodies, bodies, getattr(model, f"{kind}_pos")[list(pair)])
@@ -118,46 +120,54 @@ class GeometryRepair:
                 kind, each, pos=place + self._origin(body), quat=quaternion_of(rotation), size=size
             )
 
-    def _other_type(self, kind: str, pair: Pair, bodies: Pair) -> None:
-        """Give the image the shape of the other: of two types there is no middle."""
-        if self.sides.kept(*bodies) < 0:
-            pair, bodies = pair[::-1], bodies[::-1]
-        source, target = pair
-        shape = int(getattr(self.model, f"{kind}_type")[source])
+    def add_image(self, geom: int) -> None:
+        """Give a geom that has no image one; with a side, a geom of the other side is taken away."""
+        body = int(self.model.geom_bodyid[geom])
+        image = self.pairing.images["body"][body]
+        for each in (body, image):
+            self._keep_inertia(each)
+        element = self.document.element("geom", geom)
+        if self.sides.kept(body, image) < 0:
+            self.document.remove(element)
+        else:
+            self._write_image("geom", geom, self.document.copied_to(image, element))
+
+    def _write_image(self, kind: str, source: int, element: Element) -> None:
+        """Write the mirror image of a shape: of two types, or two meshes, there is no middle."""
+        model, document = self.model, self.document
+        body = int(getattr(model, f"{kind}_bodyid")[source])
+        image = self.pairing.images["body"][body]
+        shape = int(getattr(model, f"{kind}_type")[source])
+        for name in ("mesh", "type", "size", "fromto"):
+            element.attrib.pop(name, None)
         if shape == _G.mjGEOM_MESH:
-            self._mesh(pair, bodies)
+            points = self.comparison.places.image_of(body, self._points(source))
+            self._write_hull(element, f"symmetrised_{source}", points + self._origin(image))
             return
-        turned = self.pairing.turned("body", bodies[0])
-        axes = rotation_of(getattr(self.model, f"{kind}_quat")[source])
+        turned = self.pairing.turned("body", body)
+        axes = rotation_of(getattr(model, f"{kind}_quat")[source])
         flip = nearest_flip(turned, axes, turned @ axes, shape, own=False)
-        place = self.comparison.places.image_of(bodies[0], getattr(self.model, f"{kind}_pos")[source])
-        self.document.element(kind, target).attrib.pop("mesh", None)
-        self.document.set(
-            kind,
-            target,
+        place = self.comparison.places.image_of(body, getattr(model, f"{kind}_pos")[source])
+        document.set_on(
+            element,
             type=mujoco.mjtGeom(shape).name.removeprefix("mjGEOM_").lower(),
-            pos=place + self._origin(bodies[1]),
+            pos=place + self._origin(image),
             quat=quaternion_of(turned @ axes @ flip),
-            size=np.abs(flip).T @ getattr(self.model, f"{kind}_size")[source],
+            size=np.abs(flip).T @ getattr(model, f"{kind}_size")[source],
         )
 
-    def _mesh(self, pair: Pair, bodies: Pair) -> None:
-        """Give the image the mirrored mesh; a mesh that is its own image becomes the hull of both halves."""
-        model, document = self.model, self.document
-        source, target = pair if self.sides.kept(*bodies) >= 0 else pair[::-1]
-        of, to = (int(model.geom_bodyid[each]) for each in (source, target))
-        points = self._points(source)
-        image = self.comparison.places.image_of(of, points)
-        if source == target:
-            points = np.concatenate([points, image])
-            points = points[_hull(points)]
-            image = points
-        name = f"symmetrised_{source}_{target}"
-        document.mesh(name, (image + self._origin(to)).ravel())
-        element = document.element("geom", target)
-        for attribute in ("type", "size"):
-            element.attrib.pop(attribute, None)
-        document.set("geom", target, type="mesh", mesh=name, pos=np.zeros(3), quat=np.array([1.0, 0, 0, 0]))
+    def _write_hull(self, element: Element, name: str, points: Array) -> None:
+        self.document.mesh(name, points.ravel())
+        self.document.set_on(element, type="mesh", mesh=name, pos=np.zeros(3), quat=np.array([1.0, 0, 0, 0]))
+
+    def _own_hull(self, geom: int) -> None:
+        """A mesh that is its own image becomes the hull of both halves."""
+        body, element = int(self.model.geom_bodyid[geom]), self.document.element("geom", geom)
+        points = self._points(geom)
+        points = np.concatenate([points, self.comparison.places.image_of(body, points)])
+        for name in ("type", "size", "fromto"):
+            element.attrib.pop(name, None)
+        self._write_hull(element, f"symmetrised_{geom}", points[_hull(points)] + self._origin(body))
 
     def _points(self, geom: int) -> Array:
         """The corners of a mesh, in the frame of its body."""
@@ -167,6 +177,11 @@ class GeometryRepair:
         corners = np.asarray(model.mesh_vert[start : start + model.mesh_vertnum[mesh]], float)
         corners = corners[_hull(corners)]
         return corners @ rotation_of(model.geom_quat[geom]).T + model.geom_pos[geom]
+
+    def _keep_inertia(self, body: int) -> None:
+        """Write the inertia that a body may have from its geoms, which are about to change."""
+        model = self.model
+        self._write_inertia(body, model.body_ipos[body], model.body_mass[body], inertia_of(model, body))
 
     def _write_inertia(self, body: int, centre: Array, mass: float, inertia: Array) -> None:
         model = self.model

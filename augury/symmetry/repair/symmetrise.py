@@ -98,7 +98,9 @@ class _Repair:
         pair = self._index(kind, finding.first), self._index(kind, finding.second)
         if name == "image" and kind in ("exclude", "pair", "equality"):
             return self.parameters.add_image(kind, pair[0])
-        if finding.parameter in PLAIN and name.endswith("limited"):
+        if finding.parameter == "geom image":
+            self.geometry.add_image(pair[0])
+        elif finding.parameter in PLAIN and name.endswith("limited"):
             self.parameters.limited(finding.parameter, pair)
         elif finding.parameter in PLAIN:
             self.parameters.plain(finding.parameter, pair)
