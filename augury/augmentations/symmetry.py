@@ -9,7 +9,6 @@ A model that is not symmetric is refused, and what breaks the symmetry is named.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,14 +26,12 @@ from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
 from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
 from augury.symmetry import (
-    DEFAULT_TOLERANCE,
     AffineMap,
     Heading,
-    Reflection,
     SymmetryError,
+    accept,
     audit_rotation,
     heading,
-    judged,
     observation_map,
     reflection,
 )
@@ -222,7 +219,7 @@ def reflect(
         raise UserError(f"the mirror's normal must be 'x', 'y', 'z' or 'auto', not {normal!r}")
     own = _given(Robot.of(robot), normal=normal, table=table, forward_weight=forward_weight)
     found = reflection(own.model, own.normal, pairs, distance=distance, reference=reference, only=only)
-    _judge(own, found, tolerance)
+    accept(own.model, own.name, found, tolerance)
     if own.acts_around_default and not np.allclose(found.ctrl.about(Anatomy(own.model).ctrl).offset, 0):
         raise SymmetryError(
             f"the controls of {own.name}'s default pose are not symmetric: choose another keyframe"
@@ -301,19 +298,3 @@ def _require(function: Reflect | RotateHeading, transition: Transition) -> None:
     missing = [name for name in function.needs if name not in transition.extras]
     if missing:
         raise UserError(f"{function!r} needs the extras {', '.join(missing)} to recompute the reward")
-
-
-def _judge(robot: Robot, found: Reflection, tolerance: float | None) -> None:
-    """Refuse what is not symmetric; the verdict is that of `augury symmetry`."""
-    limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
-    verdict, why = judged(robot.model, found, limit)
-    if verdict == "not symmetric":
-        raise SymmetryError(
-            f"the model is not symmetric ({why}): correct it, or say tolerance=…, which is {limit:g}"
-        )
-    if verdict == "approximate" and tolerance is None:
-        warnings.warn(
-            f"{robot.name} is only approximately symmetric ({why}): `augury symmetry` tells what that does "
-            f"to its motion; say tolerance={limit:g} to accept it, or 0 to refuse it",
-            stacklevel=3,
-        )

@@ -8,7 +8,7 @@ from augury.symmetry.reflection import Reflection, observation_map, reflection
 from augury.symmetry.repair.symmetrise import Symmetrised, symmetrise
 from augury.symmetry.rotation import audit_rotation, rotation
 from augury.symmetry.simulate import SIMULATED_TOLERANCE, Simulated, simulated, simulated_error
-from augury.symmetry.verdict import DEFAULT_TOLERANCE, Verdict, judged
+from augury.symmetry.verdict import DEFAULT_TOLERANCE, Verdict, accept, judged
 
 __all__ = [
     "DEFAULT_TOLERANCE",
@@ -23,6 +23,7 @@ __all__ = [
     "SymmetryError",
     "TermsMirror",
     "Verdict",
+    "accept",
     "audit_rotation",
     "heading",
     "judged",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
 import mujoco
 
 from augury.errors import UserError
 from augury.symmetry.audit.findings import Finding, largest
+from augury.symmetry.maps import SymmetryError
 from augury.symmetry.occurring import occurring
 from augury.symmetry.reflection import Reflection
 from augury.symmetry.simulate import SIMULATED_TOLERANCE, STATES, Simulated, simulated
@@ -53,6 +55,22 @@ def judged(model: mujoco.MjModel, mirror: Reflection, tolerance: float) -> tuple
     ask = mirror.not_compared and not mirror.left_out and limit < float("inf")
     said = simulated(model, mirror, occurring(model, STATES), count=STATES) if ask else None
     return verdict_of(mirror, limit, said), reason(mirror, limit, said)
+
+
+def accept(model: mujoco.MjModel, name: str, mirror: Reflection, tolerance: float | None) -> None:
+    """Refuse what is not symmetric; warn of what is so approximately, unless a tolerance was said."""
+    limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    verdict, why = judged(model, mirror, limit)
+    if verdict == "not symmetric":
+        raise SymmetryError(
+            f"the model is not symmetric ({why}): correct it, or say tolerance=…, which is {limit:g}"
+        )
+    if verdict == "approximate" and tolerance is None:
+        warnings.warn(
+            f"{name} is only approximately symmetric ({why}): `augury symmetry` tells what that does "
+            f"to its motion; say tolerance={limit:g} to accept it, or 0 to refuse it",
+            stacklevel=3,
+        )
 
 
 def checked(tolerance: float) -> float:

@@ -152,6 +152,17 @@ def test_what_is_wrong_is_named(terms, settings, message):
         mirror(*terms, **settings)
 
 
+def test_a_model_that_is_not_symmetric_is_refused_and_one_that_almost_is_warned_of(tmp_path):
+    path = tmp_path / "lame.xml"
+    hip = 'name="front_left_hip" class="hip"'
+    almost, lame = (pytest.warns, UserWarning), (pytest.raises, UserError)
+    for armature, (expected, kind) in ((0.0101, almost), (0.02, lame)):
+        path.write_text(MODEL.read_text().replace(hip, f'{hip} armature="{armature}"', 1))
+        with expected(kind, match="joint armature: front_left_hip has"):
+            augury.symmetry.terms(path, ["command"])
+        augury.symmetry.terms(path, ["command"], tolerance=0.6)
+
+
 def test_rows_of_another_size_are_refused():
     with pytest.raises(UserError, match="'observation' has 4 numbers, but its terms describe 3"):
         mirror("command").observation(np.ones((2, 4)))

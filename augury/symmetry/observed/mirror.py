@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import mujoco
 import numpy as np
 
+from augury.envs.mujoco.anatomy import Anatomy
 from augury.errors import UserError, unknown_name
 from augury.symmetry.maps import AffineMap, Array, Integers, SymmetryError
 from augury.symmetry.observed.kinds import Term
@@ -22,6 +23,7 @@ from augury.symmetry.observed.listing import Described, Entry, described, read
 from augury.symmetry.observed.numbers import Number, assembled, stacked
 from augury.symmetry.observed.robot import Robot
 from augury.symmetry.reflection import Reflection, reflection
+from augury.symmetry.verdict import accept
 
 Values = TypeVar("Values")
 ACTION = "action"
@@ -122,14 +124,16 @@ def terms(
     actions: Entry = "joint_offsets",
     sizes: Mapping[str, int] | None = None,
     mirror: Reflection | None = None,
+    tolerance: float | None = None,
 ) -> TermsMirror:
     """The mirror of observations that hold these terms, for a model or its file.
 
     `observations` lists terms, or has such a list for each observation group; a path is a TOML file that says
-    all of it. `mirror` is the model's, by default `reflection(model)`.
+    all of it. `mirror` is the model's, by default `reflection(model)`. A model that is not symmetric within
+    the tolerance is refused, as by `augury.reflect`.
     """
     if not isinstance(model, mujoco.MjModel):
-        from augury.symmetry.model_audit import read_model
+        from augury.symmetry.model_audit import read_model  # which needs this package
 
         model = read_model(Path(model))
     if isinstance(observations, str | Path):
@@ -139,7 +143,9 @@ def terms(
         listed = described(
             {"observations": groups, "joints": joints, "actions": actions, "sizes": sizes or {}}
         )
-    return mirror_of(model, listed, reflection(model) if mirror is None else mirror)
+    found = reflection(model) if mirror is None else mirror
+    accept(model, Anatomy(model).name, found, tolerance)
+    return mirror_of(model, listed, found)
 
 
 def mirror_of(model: mujoco.MjModel, listed: Described, mirror: Reflection) -> TermsMirror:
