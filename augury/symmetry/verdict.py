@@ -15,6 +15,7 @@ from augury.symmetry.reflection import Reflection
 from augury.symmetry.simulate import SIMULATED_TOLERANCE, STATES, Simulated, simulated
 
 Verdict = Literal["exact", "approximate", "not symmetric"]
+"""How symmetric a model is."""
 DEFAULT_TOLERANCE = 0.05
 """Relatively smaller findings are what CAD and rounding leave; docs/robots.md says why."""
 
