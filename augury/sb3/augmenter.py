@@ -9,7 +9,7 @@ import operator
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import jax
@@ -66,20 +66,13 @@ class Compiled:
         seed: int,
         limits: list[Limits],
         double: bool,
+        traced: str,
     ) -> None:
-
-        def one(key: Key, transition: Transition, shown: dict[str, Array]) -> tuple[Array, Transition]:
-            made = copies.copy_of(conforming(name, augmentation), key, transition, shown)
-            finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(made)]
-            inside = [limit.respected(made).all() for limit in limits]
-            return jnp.stack([*finite, *inside]).all(), made
-
-        def every(root: Key, identity: Array, copy: Array, *rows: Any) -> tuple[Array, Transition]:
-            made: tuple[Array, Transition] = jax.vmap(one)(copies.keys(root, identity, copy), *rows)
-            return made
-
+        fields = tuple((limit.field, limit.entry) for limit in limits)
+        program = _program if _is_hashable(augmentation) else _program.__wrapped__
+        bounds = [(limit.low, limit.high) for limit in limits]
         self._name, self._limits, self._double = name, limits, double
-        self._all = partial(jax.jit(every), root_of(seed))
+        self._all = partial(program(augmentation, name, fields, traced), root_of(seed), bounds)
 
     def __call__(
         self, identity: Numbers, copy: Numbers, transitions: Transition, shown: dict[str, Any]
@@ -111,6 +104,44 @@ class Compiled:
         except jax.errors.JaxRuntimeError as error:
             last = str(error).strip().rpartition("\n")[2]
             raise UserError(f"{self._name}: failed on a transition: {last}") from error
+
+
+@lru_cache(maxsize=64)
+def _program(
+    augmentation: Callable[..., Transition],
+    name: str,
+    fields: tuple[tuple[str, str | None], ...],
+    traced: str,
+) -> Callable[..., tuple[Array, Transition]]:
+    """Compiled once for all buffers with this augmentation that trace it to the same program.
+
+    It may trace to another one where a function reads something that was changed since.
+    """
+
+    def every(
+        root: Key, bounds: list[tuple[Any, Any]], identity: Array, copy: Array, *rows: Any
+    ) -> tuple[Array, Transition]:
+        limits = [Limits(*field, low, high) for field, (low, high) in zip(fields, bounds, strict=True)]
+
+        def one(key: Key, transition: Transition, shown: dict[str, Array]) -> tuple[Array, Transition]:
+            made = copies.copy_of(conforming(name, augmentation), key, transition, shown)
+            finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(made)]
+            inside = [limit.respected(made).all() for limit in limits]
+            return jnp.stack([*finite, *inside]).all(), made
+
+        made: tuple[Array, Transition] = jax.vmap(one)(copies.keys(root, identity, copy), *rows)
+        return made
+
+    return jax.jit(every)
+
+
+def _is_hashable(augmentation: Callable[..., Transition]) -> bool:
+    """One with arrays for parameters is not."""
+    try:
+        hash(augmentation)
+    except TypeError:
+        return False
+    return True
 
 
 class OnHost:
@@ -193,7 +224,7 @@ def augmenter_for(
         raise UserError(f"{name}: does not fit these spaces ({_shapes(example)}): {reason}") from error
     if plain and not (first == second and before == _generators()):
         return on_host()
-    return Compiled(augmentation, name, seed, limits, double)
+    return Compiled(augmentation, name, seed, limits, double, first)
 
 
 def _generators() -> tuple[Any, ...]:

@@ -181,9 +181,9 @@ class Limits(NamedTuple):
 
     field: str
     entry: str | None
-    space: Space[Any]
     low: Any
     high: Any
+    space: Space[Any] | None = None
 
     def respected(self, transition: Transition) -> Any:
         """Which of its numbers lie inside."""
@@ -207,9 +207,9 @@ def limits_of(observation_space: Space[Any], action_space: Space[Any]) -> list[L
     if isinstance(observation_space, spaces.Dict):
         parts = dict(observation_space.items())
     return [
-        Limits("action", None, action_space, *_range(action_space)),
+        Limits("action", None, *_range(action_space), action_space),
         *(
-            Limits(field, entry, space, *_range(space))
+            Limits(field, entry, *_range(space), space)
             for field in ("observation", "next_observation")
             for entry, space in parts.items()
             if not isinstance(space, spaces.Box)

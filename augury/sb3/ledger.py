@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from augury.replay import copies
@@ -23,6 +23,9 @@ class Places(NamedTuple):
     """Which copy of the transition that stands there."""
 
 
+_whole = jax.jit(copies.whole)  # one program, not one for every operation
+
+
 class Ledger:
     """How many augmented copies each observed transition has. An infinite m counts as one."""
 
@@ -32,7 +35,7 @@ class Ledger:
         self.granted = 0
         """Copies of everything so far."""
         ratio = float(np.float32(ratio))  # as the fleet has it: whole, or a fraction, for both
-        self._whole = int(copies.whole(jnp.float32(ratio)))
+        self._whole = int(_whole(np.float32(ratio)))
         self._slots = slots
         self._of = np.zeros((slots, environments), np.int64)
         self._has_extra = np.zeros((slots, environments), bool)

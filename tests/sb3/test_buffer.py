@@ -19,7 +19,7 @@ from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from augury import Transition
-from augury.augmentations import compose, from_numpy, hindsight, make
+from augury.augmentations import augmentation, compose, from_numpy, hindsight, make
 from augury.errors import UserError
 from augury.sb3 import AugmentedReplayBuffer
 
@@ -119,7 +119,7 @@ ALGORITHMS = [
 
 
 EXPLICIT = [
-    pytest.param(sb3.TD3, "all"),
+    pytest.param(sb3.TD3, "all", marks=pytest.mark.slow),
     pytest.param(sb3_contrib.TQC, "observed", marks=pytest.mark.slow),
     pytest.param(sbx.SAC, "observed", marks=pytest.mark.slow),
 ]
@@ -337,6 +337,41 @@ def test_rows_drawn_for_a_burst_of_updates_are_not_kept_beyond_it():
         add_steps(buffer, vector, 20)
         newest = vector.envs[0].number
         assert set(numbers_of(buffer.sample(10))) <= set(range(newest - 20, newest))
+
+
+def test_buffers_share_a_program_until_what_it_reads_is_changed():
+    calls, reward = [], 0.25
+
+    def giving(key, transition):
+        calls.append(key)
+        return transition._replace(reward=jax.numpy.float32(reward))
+
+    def given():
+        calls.clear()
+        buffer, _ = filled(steps=20, augmentation=giving)
+        return set(buffer.augmented_transitions(99).reward.tolist()), len(calls)
+
+    assert given() == ({0.25}, 3)  # looked at twice, compiled once
+    assert given() == ({0.25}, 2)
+    reward = 0.5
+    assert given() == ({0.5}, 3)
+
+
+@augmentation
+class Scaled:
+    """The reward times an array."""
+
+    factor: np.ndarray
+
+    def __call__(self, key, transition):
+        return transition._replace(reward=transition.reward * self.factor)
+
+
+def test_an_augmentation_whose_parameters_are_arrays_can_be_compiled():
+    for factor in (2, 3):
+        buffer, _ = filled(steps=20, augmentation=Scaled(np.float32(factor) * np.ones((), np.float32)))
+        copies, observed = buffer.augmented_transitions(99), buffer.observed_transitions(99)
+        np.testing.assert_array_equal(copies.reward, np.float32(factor) * observed.reward)
 
 
 def test_a_numpy_function_gives_the_same_rows_as_its_jax_twin():
