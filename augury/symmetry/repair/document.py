@@ -33,7 +33,6 @@ class Document:
         self.root = _read(path)
         text = path.read_text()
         self._around = text[: text.index("<mujoco")], text[text.rindex(">") + 1 :]
-        self.section("compiler")
         self._elements = self._listed()
 
     def compile(self) -> mujoco.MjModel:
@@ -195,6 +194,10 @@ class Document:
         said = {name: value for each in compilers for name, value in each.items()}  # the last one counts
         home = self.path.parent.resolve()
         if absolute or folder != home:
+            if not compilers:
+                compilers = [Element("compiler")]
+                compilers[0].tail = root.text
+                root.insert(0, compilers[0])
             for name in ("meshdir", "texturedir"):
                 place = home / said.get(name, said.get("assetdir", ""))
                 compilers[-1].set(name, str(place) if absolute else os.path.relpath(place, folder))
@@ -214,7 +217,9 @@ def written(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if hasattr(value, "__iter__"):
-        return " ".join(map(written, value))
+        numbers = [float(number) for number in value]
+        rounding = 1e-15 * max(map(abs, numbers))
+        return " ".join(written(number if abs(number) > rounding else 0.0) for number in numbers)
     return f"{float(value):.15g}"
 
 
