@@ -163,7 +163,17 @@ def _findings(findings: Sequence[Finding], otherwise: str) -> RenderableType:
     parts: list[RenderableType] = []
     for group in dict.fromkeys(one.group for one in findings):
         table = Table(
-            "parameter", "of", "is", "its image", "is", "off by", "", "", box=None, header_style="bold"
+            "parameter",
+            "of",
+            "is",
+            "its image",
+            "is",
+            "off by",
+            "",
+            "in 1 s",
+            "",
+            box=None,
+            header_style="bold",
         )
         for one in findings:
             if one.group == group:
@@ -182,6 +192,7 @@ def _row(one: Finding) -> tuple[str, ...]:
         "" if itself else shown(one.second_value),
         "" if one.size is None else f"{one.size:.2g} {one.unit}".strip(),
         "" if one.relative is None else f"{one.relative:.2g}",
+        "" if one.effect is None else f"{one.effect:.1g}",
         one.why,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from augury.symmetry import (
     reflection,
     rotation,
 )
+from augury.symmetry.effects import with_effects
 from augury.symmetry.occurring import occurring, silence
 from augury.symmetry.simulate import FOLLOWED, STATES, Simulated, simulated
 from augury.symmetry.verdict import Verdict, checked, reason, verdict_of
@@ -118,10 +119,11 @@ def audit(
     rotates = not any(finding.parameter == "body joints" for finding in rotation_findings)
     with silence():
         states = list(occurring(model, STATES))
+    measured = replace(mirror, findings=with_effects(model, mirror.findings, states))
     return Audit(
         name=name,
         normal=mirror.normal_name,
-        reflection=mirror,
+        reflection=measured,
         table=seen,
         observation=observation_map(mirror, seen),
         simulated=None

@@ -72,7 +72,7 @@ def occurring(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[Stat
         kind = KINDS[number % len(KINDS)]
         if kind == "any pose" and _any_pose(model, data, generator):
             after = generator.integers(2) * generator.uniform() * _AFTER
-            _fall(model, data, int(after / model.opt.timestep))
+            _fall(model, data, _steps(model, after))
             data.ctrl[:] = _any_controls(model, generator)
         else:
             _keyframe(model, data, generator)
@@ -82,7 +82,7 @@ def occurring(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[Stat
                 drive(model, data, held, generator, seconds)
             else:
                 data.ctrl[:] = held
-                mujoco.mj_step(model, data, int(seconds / model.opt.timestep))
+                mujoco.mj_step(model, data, _steps(model, seconds))
             data.ctrl[:] = near(model, held, generator)
         if stable(data):
             yield State.of(data, kind)
@@ -92,7 +92,7 @@ def drive(
     model: mujoco.MjModel, data: mujoco.MjData, held: Array, generator: np.random.Generator, seconds: float
 ) -> None:
     """Simulate with random controls near those that hold a pose, each held for a while."""
-    steps, hold = int(seconds / model.opt.timestep), max(1, round(HOLD / model.opt.timestep))
+    steps, hold = _steps(model, seconds), max(1, round(HOLD / model.opt.timestep))
     for done in range(0, steps, hold):
         data.ctrl[:] = near(model, held, generator)
         mujoco.mj_step(model, data, min(hold, steps - done))
@@ -134,6 +134,11 @@ def silence() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(own)
+
+
+def _steps(model: mujoco.MjModel, seconds: float) -> int:
+    """Steps for some time; models with very small steps get less time, so that they take no longer."""
+    return min(int(seconds / model.opt.timestep), _FALL)
 
 
 def _servos(model: mujoco.MjModel) -> npt.NDArray[np.bool_]:

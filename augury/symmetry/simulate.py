@@ -26,6 +26,7 @@ BEYOND = 0.01
 """An error of a position that counts as large, in metres or radians."""
 _MOST_STEPS = 10_000
 """Of all that are followed; models with small time steps are followed from fewer states."""
+_FEWEST = 4
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Simulated:
     """States that were left out, because the simulator gave them up."""
     step: Spread
     """Errors of positions, velocities, activations and sensors after one step."""
+    followed: int = 0
+    """States that were followed for longer."""
     horizons: tuple[Spread, ...] = ()
     """Errors of positions after some time."""
     unexplained: float = 0.0
@@ -96,12 +99,13 @@ def simulated(
                 unexplained = max(unexplained, error)
         steps = round(HORIZONS[-1] / model.opt.timestep)
         chosen = [state for state in given if state.kind != "any pose"]
-        chosen = chosen[: min(followed, max(10, _MOST_STEPS // max(steps, 1)))]
+        chosen = chosen[: min(followed, max(_FEWEST, _MOST_STEPS // max(steps, 1)))]
         along = [errors for number, state in enumerate(chosen) if (errors := pair.follow(state, number))]
     return Simulated(
         states=len(given),
         unstable=count - len(given) + len(chosen) - len(along),
         step=Spread.of(model.opt.timestep, at_once),
+        followed=len(along),
         horizons=tuple(
             Spread.of(seconds, [error[place] for error in along])
             for place, seconds in enumerate(HORIZONS)

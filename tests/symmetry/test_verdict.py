@@ -12,6 +12,7 @@ from augury.augmentations.symmetry import reflect
 from augury.cli import main
 from augury.symmetry import SymmetryError, reflection
 from augury.symmetry.audit.units import GROUPS
+from augury.symmetry.effects import mended
 from augury.symmetry.model_audit import audit
 
 ROBOT = """
@@ -94,6 +95,20 @@ def test_a_finding_has_a_size_in_its_unit_and_relative_and_the_mirrored_value():
     assert finding.size == pytest.approx(0.01)
     assert finding.relative == pytest.approx(0.01 / 1.01)
     assert finding.mirrored == 1.0
+
+
+def test_a_finding_tells_what_it_does_to_a_second_of_motion():
+    found = audit(model(mass=1.04, damping=0.52), "robot").reflection.findings
+    effects = {finding.parameter: finding.effect for finding in found}
+    assert 0 < effects["joint damping"] < 0.1
+    assert 0 < effects["body mass"] < 0.1
+
+
+@pytest.mark.parametrize("other", [{"mass": 1.1}, {"inertia": 0.011}, {"damping": 0.6}, {"friction": 0.9}])
+def test_a_finding_put_right_is_found_no_more(other):
+    broken = model(**other)
+    (finding,) = reflection(broken).findings
+    assert reflection(mended(broken, finding)).findings == []
 
 
 def test_positions_are_measured_against_how_far_a_body_reaches():
