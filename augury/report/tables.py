@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -153,8 +154,9 @@ def _simulated(found: Simulated | None) -> RenderableType:
 
 def _verdict(audit: Audit) -> Text:
     colour = {"exact": "green", "approximate": "yellow", "not symmetric": "red"}[audit.verdict]
-    why = f": {audit.reason}" if audit.reason else ""
-    return Text(f" {audit.verdict} at a tolerance of {audit.tolerance:g}{why}", colour)
+    if audit.verdict == "exact":
+        return Text(" exact", colour)
+    return Text(f" {audit.verdict} at a tolerance of {audit.tolerance:g}: {audit.reason}", colour)
 
 
 def _findings(findings: Sequence[Finding], otherwise: str) -> RenderableType:
@@ -187,14 +189,19 @@ def _row(one: Finding) -> tuple[str, ...]:
     return (
         one.parameter,
         one.first,
-        shown(one.first_value),
+        _short(one.first_value),
         "itself" if itself else one.second,
-        "" if itself else shown(one.second_value),
+        "" if itself else _short(one.second_value),
         "" if one.size is None else f"{one.size:.2g} {one.unit}".strip(),
-        "" if one.relative is None else f"{one.relative:.2g}",
+        "" if one.relative is None else f"{100 * one.relative:.2g}%",
         "" if one.effect is None else f"{one.effect:.1g}",
-        one.why,
+        one.why if one.size is None else "",
     )
+
+
+def _short(value: Any) -> str:
+    """A value in few words: JSON has matrices in full."""
+    return "matrix" if isinstance(value, tuple) and isinstance(value[0], tuple) else shown(value)
 
 
 def _plain_table() -> Table:
