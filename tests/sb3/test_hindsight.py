@@ -240,7 +240,7 @@ def test_algorithms_train_with_it_under_vecnormalize(kind):
         "MultiInputPolicy",
         VecNormalize(DummyVecEnv([Counter, Counter])),
         buffer_size=200,
-        batch_size=8,
+        batch_size=10,
         learning_starts=30,
         gradient_steps=2,
         policy_kwargs={"net_arch": [8]},
