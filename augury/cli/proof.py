@@ -16,10 +16,14 @@ from augury.report import tables
 from augury.runs.files import slug
 from augury.verify import verify
 
+EXIT_CODES = {"invalid": 1, "outside the space": 1, "unknown": 3}
+
 
 @dataclass(frozen=True)
 class Verify:
-    """Ask the simulator whether it agrees with an augmentation; exit code 1 where it does not.
+    """Ask the simulator whether it agrees with an augmentation.
+
+    The exit code is 1 where it does not, or where no such transition occurs, and 3 where it cannot tell.
 
     Example: augury verify humanoid/rotate --environment humanoid-paper
     """
@@ -30,8 +34,8 @@ class Verify:
     """Where to verify it: a name, or your own as module:name. By default the augmentation's own."""
     samples: int = 10_000
     """Transitions to verify."""
-    tolerance: float = 1e-8
-    """Largest error of a valid transition."""
+    tolerance: float | None = None
+    """Largest error of a valid transition; by default 1e-8, or 1e-5 where 32 bits are observed."""
     seed: int = 0
     """Seed of what is collected and augmented."""
     json: bool = False
@@ -51,7 +55,7 @@ class Verify:
         else:
             console.print(tables.verification(report))
         if not report.valid:
-            raise SystemExit(1)
+            raise SystemExit(EXIT_CODES[report.verdict])
 
 
 @dataclass(frozen=True)

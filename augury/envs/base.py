@@ -10,6 +10,8 @@ its class, only at `runs_in` and at the methods that are there. Yours may subcla
 | `restored(observation, extras) -> Start` | the verifier, of a task of the vector engine: the same |
 | `state(moment)` | of such a task, where that takes more than the observation: becomes `extras["state"]` |
 | `restorable` | the verifier: the same environment with observations that determine its state |
+| `is_possible(observation) -> flags` | the verifier: which rows can be observed at all |
+| `sets_goal(observation) -> flags` | the verifier: which rows show a goal that the task sets |
 | `table` | the verifier and symmetries: what each observed number is, a sequence of `Quantity` |
 | `draw(axes, transitions)` | `augury show`: draw a batch of transitions with Matplotlib |
 | `draw_augmented(axes, observed, augmented)` | `augury show`: the same, with their observed origins |

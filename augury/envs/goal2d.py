@@ -36,6 +36,8 @@ POSITION_LIMIT = 1.05
 SUCCESS_REWARD = 1.0
 STEP_REWARD = -0.1
 HORIZON = 100
+ROUNDING = 1e-6
+"""How far beyond the walls rounding may put something."""
 
 OBSERVATION_HIGH = np.array([POSITION_LIMIT] * 2 + [START_LIMIT] * 2, np.float32)
 ACTION_LOW = np.zeros(2, np.float32)
@@ -140,6 +142,14 @@ class Goal2D:
         """The state that looks like this."""
         del extras
         return observation
+
+    def is_possible(self, observation: AnyArray) -> AnyArray:
+        """Whether agent and goal lie within the walls."""
+        return (abs(observation) <= OBSERVATION_HIGH + ROUNDING).all(-1)
+
+    def sets_goal(self, observation: AnyArray) -> AnyArray:
+        """Whether an episode may have this goal."""
+        return (observation[..., 2:] >= GOAL_LOW[self.goals] - ROUNDING).all(-1)
 
     def observe(self, state: Array) -> Array:
         return state

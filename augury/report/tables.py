@@ -19,27 +19,40 @@ MOST_ROWS = 8
 def verification(report: Report) -> RenderableType:
     """A verdict, and where transitions are wrong."""
     low, high = report.interval
-    verdict = Text("valid", "bold green") if report.valid else Text("INVALID", "bold red")
+    verdict = Text("valid", "bold green") if report.valid else Text(report.verdict.upper(), "bold red")
     facts = _plain_table()
     facts.add_row("verdict", verdict)
     facts.add_row(
-        "invalid", f"{report.invalid:,} of {report.samples:,} at {report.tolerance:g}, {report.share:.2%}"
+        "invalid",
+        f"{report.invalid:,} of {report.samples:,} at {report.tolerance:g}, "
+        f"{report.invalid / report.samples:.2%}",
     )
-    facts.add_row("95% interval", f"{low:.2%} to {high:.2%}")
+    facts.add_row("95% interval", f"{low:.2%} to {high:.2%}, over {report.episodes:,} episodes")
     facts.add_row(
         "largest error",
         f"{report.largest_error:.2g} (repeating what was observed: {report.repeating_error:.2g})",
     )
     if report.set_aside:
-        facts.add_row("set aside", f"{report.set_aside:,} that the environment cannot repeat itself")
+        hint = report.would_repeat
+        advice = "" if hint is None else f"; nearly all with --tolerance {hint:g}"
+        facts.add_row("set aside", f"{report.set_aside:,} that the environment cannot repeat itself{advice}")
     if (contact := report.contact) is not None:
         facts.add_row(
             "in contact",
             f"{contact.touching / report.samples:.0%}; invalid {contact.invalid_touching:,} of "
             f"{contact.touching:,} in contact, {contact.invalid_free:,} of {contact.free:,} free",
         )
+    if report.outside:
+        most = ", ".join(f"{one.name} ({one.transitions:,})" for one in report.outside[:3])
+        facts.add_row("outside the space", f"{report.outside_space:,}: {most}")
+    if report.outside_goals:
+        facts.add_row("warning", f"{report.outside_goals:,} have goals that the task never sets")
+    if report.unseen:
+        facts.add_row("never seen", f"{', '.join(report.unseen)}: a policy that gets there would show it")
     if report.cause is not None:
         facts.add_row("likely cause", Text(report.cause, "bold"))
+    elif report.description is not None:
+        facts.add_row("what is wrong", report.description)
     parts: list[RenderableType] = [Text(f"{report.augmentation} on {report.environment}", "bold"), facts]
     if report.dimensions:
         dimensions = Table("wrong in", box=None, header_style="bold")

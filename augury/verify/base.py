@@ -9,17 +9,22 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.actions import random_actions
+from augury.envs.actions import action_bounds, random_actions
 from augury.envs.mujoco.quantities import Quantity
 from augury.transition import Observation, Transition
 
 Rows = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 Policy = Callable[[Any], npt.ArrayLike]
 """Actions for a batch of observations."""
 
+ROUNDING = 1e-5
+"""How far outside of bounds is still on them, in widths where they are wider than 1."""
 COLLECTING = 100
 """Environments in which transitions are collected side by side."""
+PLAYING = 16
+"""The same for whole episodes, at least: so many episodes there are."""
 
 
 class Answer(NamedTuple):
@@ -33,13 +38,72 @@ class Answer(NamedTuple):
     """Of the restored state; None where it is certainly the given one."""
 
 
+class Played(NamedTuple):
+    """Observed transitions of whole episodes, in rows."""
+
+    transition: Transition
+    episode: Indices
+    """Which episode each is of."""
+    remaining: Indices
+    """How many follow in it."""
+
+    def rows(self, chosen: Any) -> Played:
+        """Some of them."""
+        picked: Played = jax.tree.map(lambda leaf: leaf[chosen], self)
+        return picked
+
+
+class Bounds(NamedTuple):
+    """Between which numbers lie."""
+
+    low: Rows
+    high: Rows
+
+    def beyond(self, values: Rows) -> Rows:
+        """By how much each value lies outside; what rounding explains does not count."""
+        width = self.high - self.low
+        margin = ROUNDING * np.maximum(1, np.where(np.isfinite(width), width, 1))
+        return np.maximum(np.maximum(self.low - values, values - self.high) - margin, 0)
+
+
+class Judged:
+    """What an environment of ours, or anybody's, may know about its own world."""
+
+    environment: Any
+    observation_bounds: Bounds | None = None
+
+    @property
+    def model(self) -> Any:
+        return getattr(self.environment, "model", None)
+
+    @property
+    def goals(self) -> bool:
+        return has_goals(self.environment)
+
+    @property
+    def action_bounds(self) -> Bounds | None:
+        if self.environment.action_count is not None:
+            return Bounds(np.zeros(1), np.array([self.environment.action_count - 1.0]))
+        return Bounds(*(np.asarray(end, float) for end in action_bounds(self.environment)))
+
+    def is_possible(self, observation: Observation) -> Any:
+        return self._judged("is_possible", observation)
+
+    def sets_goal(self, observation: Observation) -> Any:
+        return self._judged("sets_goal", observation)
+
+    def _judged(self, method: str, observation: Observation) -> Any:
+        judge = getattr(self.environment, method, None)
+        return True if judge is None else np.asarray(judge(observation))
+
+
 class Source(Protocol):
     """Where observed transitions come from."""
 
     name: str
 
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
-        """Transitions under random actions, or a policy's; in rows."""
+        """Transitions under random actions, or a policy's; in rows. Most are of an episode's first steps."""
 
 
 class Simulator(Source, Protocol):
@@ -50,11 +114,39 @@ class Simulator(Source, Protocol):
     single_precision: bool
     """Whether it computes or observes with 32 bits."""
 
+    @property
+    def model(self) -> Any:
+        """Of MuJoCo; None where there is none."""
+
+    @property
+    def goals(self) -> bool:
+        """Whether hindsight can relabel what is observed."""
+
+    @property
+    def action_bounds(self) -> Bounds | None:
+        """None where there are none."""
+
+    @property
+    def observation_bounds(self) -> Bounds | None:
+        """Of flat rows."""
+
+    def play(self, samples: int, policy: Policy | None, seed: int) -> Played:
+        """At least so many transitions, of whole episodes: under a policy, or in several ways."""
+
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         """Restore every row, step, and observe."""
 
     def in_contact(self, transition: Transition) -> Flags | None:
         """Which transitions begin or end touching something; None where that is not known."""
+
+    def at_limit(self, transition: Transition) -> Flags | None:
+        """Which begin or end with a joint at its limit; None where that is not known."""
+
+    def is_possible(self, observation: Observation) -> Any:
+        """Which rows can be observed at all; True where that is not known."""
+
+    def sets_goal(self, observation: Observation) -> Any:
+        """Which rows show a goal that the task sets; True where that is not known."""
 
 
 def has_goals(environment: Any) -> bool:
@@ -69,6 +161,13 @@ def abreast(environment: Any, samples: int) -> int:
     With goals they are few enough to play whole episodes, which hindsight reads.
     """
     return min(COLLECTING, -(-samples // environment.horizon) if has_goals(environment) else samples)
+
+
+def playing(environment: Any, samples: int) -> int:
+    """The same for whole episodes: few enough to play long ones, enough to see different ones."""
+    if has_goals(environment):
+        return abreast(environment, samples)
+    return min(COLLECTING, max(PLAYING, -(-samples // environment.horizon)), samples)
 
 
 def actions_of(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.envs.classic_control import (
+    AcrobotEnv,
     CartPoleEnv,
     Continuous_MountainCarEnv,
     MountainCarEnv,
@@ -26,10 +27,19 @@ class _Maps(NamedTuple):
     """What is observed of a state."""
     restore: Callable[[Rows], Rows]
     """A state that is observed like this."""
+    kind: Any = None
+    """What it computes with; None where that is what an episode begins with."""
 
 
 _SAME = _Maps(np.asarray, np.asarray)
 _MAPS: Mapping[type, _Maps] = {
+    AcrobotEnv: _Maps(
+        lambda state: np.array(
+            [*(turn(angle) for angle in state[:2] for turn in (np.cos, np.sin)), *state[2:]]
+        ),
+        lambda seen: np.array([np.arctan2(seen[1], seen[0]), np.arctan2(seen[3], seen[2]), *seen[4:]]),
+        np.float64,
+    ),
     CartPoleEnv: _SAME,
     Continuous_MountainCarEnv: _SAME,
     MountainCarEnv: _SAME,
@@ -49,7 +59,7 @@ class Placed:
     """One of them, with a `restore` that sets its state."""
 
     def __init__(self, env: Any) -> None:
-        self.env, self._maps = env, _MAPS[type(env)]
+        self.env, self.unwrapped, self._maps = env, env.unwrapped, _MAPS[type(env)]
         seen = env.observation_space
         self.observation_space = Box(-np.inf, np.inf, seen.shape, np.float64)
         self.action_space = env.action_space
@@ -66,7 +76,7 @@ class Placed:
         """As if an episode had just begun there."""
         del extras
         self.env.reset()
-        kind = np.asarray(self.env.state).dtype
+        kind = self._maps.kind or np.asarray(self.env.state).dtype
         self.env.state = self._maps.restore(np.asarray(observation, np.float64)).astype(kind)
 
     def _observation(self) -> Rows:

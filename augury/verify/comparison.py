@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from augury.transition import Transition
-from augury.verify.base import Answer, Flags, Rows, Simulator
+from augury.verify.base import Answer, Flags, Indices, Rows, Simulator
 from augury.verify.observations import flat
 from augury.verify.reports import Dimension, Offender
 
-Indices = npt.NDArray[np.intp]
-
 WORST = 5
 """Transitions that a report lists."""
-REWARD, TERMINATED = "reward", "termination"
+REWARD, TERMINATED, TRUNCATED = "reward", "termination", "truncation"
 BEFORE = ", before the step"
 """Behind the name of a number of the observation itself."""
 
@@ -29,6 +26,11 @@ class Errors(NamedTuple):
     claimed: Rows
     simulated: Rows
     error: Rows
+
+    @property
+    def scaled(self) -> Rows:
+        """What tolerances are about: relative for numbers beyond 1, of which fewer digits are known."""
+        return self.error / np.maximum(1, np.nan_to_num(np.abs(self.simulated), posinf=1))
 
     @classmethod
     def between(cls, simulator: Simulator, transition: Transition, needs: Sequence[str]) -> Errors:
@@ -49,14 +51,24 @@ class Errors(NamedTuple):
         error = np.abs(claimed - simulated)
         return cls(tuple(names), claimed, simulated, np.where(np.isnan(error), np.inf, error))
 
+    def beside(self, name: str, claimed: Any, simulated: Any) -> Errors:
+        """With one number more."""
+        columns = [np.asarray(values, float)[:, None] for values in (claimed, simulated)]
+        error = np.abs(columns[0] - columns[1])
+        added = [*columns, error]
+        return Errors(
+            (*self.names, name),
+            *(np.hstack(pair) for pair in zip(self[1:], added, strict=True)),
+        )
+
     @property
     def largest(self) -> Rows:
         """Of each transition."""
-        return self.error.max(1)
+        return self.scaled.max(1)
 
     def wrong_in(self, name: str, tolerance: float) -> Flags:
         """Which transitions are wrong in this number."""
-        return self.error[:, self.names.index(name)] > tolerance
+        return self.scaled[:, self.names.index(name)] > tolerance
 
     def rounded(self, name: str, rounding: float) -> float | None:
         """The largest error in this number, where rounding explains all of them."""
@@ -68,20 +80,20 @@ class Errors(NamedTuple):
     def wrong_before(self, tolerance: float) -> Flags:
         """Which transitions begin with another observation than the restored state's."""
         before = [name.endswith(BEFORE) for name in self.names]
-        return np.any(self.error[:, before] > tolerance, 1)
+        return np.any(self.scaled[:, before] > tolerance, 1)
 
     def dimensions(self, tolerance: float) -> tuple[Dimension, ...]:
         """The numbers that are wrong somewhere, the most often wrong first."""
         found = [
-            Dimension(name, int((column > tolerance).sum()), float(column.max()))
-            for name, column in zip(self.names, self.error.T, strict=True)
-            if column.max() > tolerance
+            Dimension(name, int((scaled > tolerance).sum()), float(column.max()))
+            for name, column, scaled in zip(self.names, self.error.T, self.scaled.T, strict=True)
+            if scaled.max() > tolerance
         ]
         return tuple(sorted(found, key=lambda one: (-one.invalid, -one.largest_error)))
 
     def offenders(self, wrong: Flags, numbers: Indices) -> tuple[Offender, ...]:
         """The worst transitions; `numbers` says which of those collected each of ours is."""
-        order = np.argsort(-self.largest, kind="stable")[: min(WORST, int(wrong.sum()))]
+        order = np.argsort(-self.error.max(1), kind="stable")[: min(WORST, int(wrong.sum()))]
         return tuple(self._offender(row, int(numbers[row])) for row in order.tolist())
 
     def _offender(self, row: int, number: int) -> Offender:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
 from augury.transition import Transition
-from augury.verify import causes
 from augury.verify.base import Flags, Simulator
-from augury.verify.comparison import REWARD, TERMINATED, Errors
+from augury.verify.causes import Case, recognised
+from augury.verify.comparison import REWARD, TERMINATED, TRUNCATED, Errors
+from augury.verify.observations import flat
+from augury.verify.precision import SINGLE
 from augury.verify.reports import Contact
 
-SINGLE_PRECISION = 1e-5
-"""Errors that 32 bits explain."""
 ROUNDING = 2e-6
 """Errors that the order of a sum in 32 bits explains, relative to the sum where that is above 1."""
 ENOUGH_FREE = 20
 """Transitions without contact that it takes to blame the contacts."""
-STRAY = 0.02
+STRAY = 0.05
 """Share of the invalid ones that may look free of contact: they touched something in between."""
 
 
@@ -28,27 +30,35 @@ def cause_of(
     errors: Errors,
     contact: Contact | None,
     tolerance: float,
+    needs: Sequence[str],
 ) -> str | None:
-    """The likely cause, where one is recognised."""
-    if simulator.single_precision and tolerance < errors.largest.max() < SINGLE_PRECISION:
+    """Everything that is recognised; independent mistakes are named side by side."""
+    if simulator.single_precision and tolerance < errors.largest.max() < SINGLE:
         return (
             f"{simulator.name} computes with 32 bits, and errors are within them: "
             f"{allowance(errors.largest.max())}"
         )
-    moved_wrongly: Flags = np.any(errors.error[:, : len(simulator.table)] > tolerance, 1)
+    moved_wrongly: Flags = np.any(errors.scaled[:, : len(simulator.table)] > tolerance, 1)
+    misplaced = moved_wrongly | errors.wrong_before(tolerance)
     found: list[str | None] = []
     for name, field in ((REWARD, "reward"), (TERMINATED, "terminated")):
-        amiss = errors.wrong_in(name, tolerance) & ~moved_wrongly
+        amiss = errors.wrong_in(name, tolerance) & ~misplaced
         if amiss.any() and (rounded := errors.rounded(name, ROUNDING)) is not None:
             found.append(
                 f"the {name} differs by {rounded:.2g} at most, as sums in 32 bits do: {allowance(rounded)}"
             )
-        elif amiss.any() and causes.stale(observed, augmented, field, amiss):
+        elif amiss.any() and _stale(observed, augmented, field, amiss):
             found.append(f"the {name} is that of the observed transition: recompute it")
-    if moved_wrongly.any():
-        found.append(_cause_of_motion(simulator, observed, augmented, moved_wrongly, contact, tolerance))
-    elif (misplaced := errors.wrong_before(tolerance)).any():
-        found.append(_cause_by_repair(simulator, observed, augmented, misplaced, tolerance))
+    for extra in needs:
+        if extra not in errors.names:
+            continue
+        amiss = errors.wrong_in(extra, tolerance) & ~misplaced
+        if amiss.any() and np.array_equal(augmented.extras[extra][amiss], observed.extras[extra][amiss]):
+            found.append(f"the extra '{extra}' is that of the observed transition: map it too")
+    if errors.wrong_in(TRUNCATED, tolerance).any():
+        found.append("a time limit does not depend on what is observed: truncated must stay as observed")
+    if misplaced.any():
+        found.append(_cause_of_motion(simulator, observed, augmented, misplaced, contact, tolerance))
     return "; ".join(filter(None, found)) or None
 
 
@@ -64,28 +74,16 @@ def _cause_of_motion(
     wrong: Flags,
     contact: Contact | None,
     tolerance: float,
-) -> str:
+) -> str | None:
     if contact is not None and contact.free >= ENOUGH_FREE and contact.invalid_free <= STRAY * wrong.sum():
         return (
             f"{contact.invalid_touching} of the {wrong.sum()} are in contact: the model's contacts lack the "
             "symmetry, ask `augury symmetry`"
         )
-    if causes.stale(observed, augmented, "next_observation", wrong):
-        return "the next observation is that of the observed transition: augment it too"
-    if cause := causes.torn(observed, augmented, wrong):
-        return cause
-    if cause := _cause_by_repair(simulator, observed, augmented, wrong, tolerance):
-        return cause
-    return "the action is that of the observed transition" * causes.stale(
-        observed, augmented, "action", wrong
-    )
+    before, after = (jax.tree.map(lambda leaf: leaf[wrong], one) for one in (observed, augmented))
+    return recognised(Case(simulator, before, after, tolerance))
 
 
-def _cause_by_repair(
-    simulator: Simulator, observed: Transition, augmented: Transition, wrong: Flags, tolerance: float
-) -> str | None:
-    def rows(transition: Transition) -> Transition:
-        picked: Transition = jax.tree.map(lambda leaf: leaf[wrong][: causes.SECOND_LOOK], transition)
-        return picked
-
-    return causes.recognised(simulator, rows(observed), rows(augmented), tolerance)
+def _stale(observed: Transition, augmented: Transition, field: str, wrong: Flags) -> bool:
+    """Whether a field was simply left as it was observed, in every transition where it is wrong."""
+    return bool((flat(getattr(augmented, field))[wrong] == flat(getattr(observed, field))[wrong]).all())

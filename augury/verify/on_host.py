@@ -7,11 +7,10 @@ brings its copies to states that look like the observations, or with `ask`, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import mujoco
 import numpy as np
 
 from augury.envs.base import HostEngine, StepsOnHost
@@ -22,6 +21,8 @@ from augury.transition import Observation, Transition
 from augury.verify.base import (
     Answer,
     Flags,
+    Judged,
+    Played,
     Policy,
     Rows,
     abreast,
@@ -29,11 +30,15 @@ from augury.verify.base import (
     has_goals,
     joined,
     numbers,
+    playing,
     rows,
     shared,
 )
+from augury.verify.behaviour import Act, Actions, Mixture
 from augury.verify.episodes import with_later_goals
+from augury.verify.limits import at_limit, touching
 from augury.verify.observations import in_single_precision, table_of, taken
+from augury.verify.played import gathered
 
 LANES = 16
 """Copies that are asked side by side, at most: each may be a process."""
@@ -42,7 +47,7 @@ SIMULATED = ("physics", "observe", "control", "outcome")
 _FINAL = ("final_obs", "final_info")
 
 
-class HostSource:
+class HostSource(Judged):
     """Collects; nothing needs to be restored for that."""
 
     def __init__(self, environment: StepsOnHost) -> None:
@@ -51,26 +56,45 @@ class HostSource:
         self.single_precision = False  # until something was observed
 
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
-        engine = self._engine(abreast(self.environment, samples))
         generator = np.random.default_rng(seed)
+        copies = abreast(self.environment, samples)
 
-        def act(observation: Observation) -> Rows:
-            action = actions_of(self.environment, policy, observation, generator)
+        def act(observation: Observation, begins: Flags) -> Rows:
+            return actions_of(self.environment, policy, observation, generator)
+
+        seeds = list(range(seed, seed + copies))
+        if has_goals(self.environment):
+            seeds = _far_apart(generator, copies)
+        return joined(self._rounds(samples, act, seeds, seed), samples)
+
+    def play(self, samples: int, policy: Policy | None, seed: int) -> Played:
+        generator = np.random.default_rng(seed)
+        copies = playing(self.environment, samples)
+        mixture = Mixture(Actions.of(self.environment, generator), copies, generator)
+
+        def act(observation: Observation, begins: Flags) -> Rows:
+            if policy is None:
+                return mixture(observation, begins)
+            return actions_of(self.environment, policy, observation, generator)
+
+        return gathered(self._rounds(samples, act, _far_apart(generator, copies), seed))
+
+    def _rounds(self, samples: int, choose: Act, seeds: list[int], seed: int) -> list[Transition]:
+        engine = self._engine(len(seeds))
+
+        def act(observation: Observation, begins: Flags) -> Rows:
+            action = choose(observation, begins)
             self.single_precision = in_single_precision(observation)
             if self.environment.action_count is not None or not self.single_precision:
                 return action
             # As simulators of 32 bits take them: so what is stored is what was done.
             return action.astype(np.float32).astype(np.float64)
 
-        seeds = list(range(seed, seed + engine.num_envs))
-        if has_goals(self.environment):
-            # Far apart, so that other seeds give other goals.
-            seeds = generator.integers(2**63, size=engine.num_envs).tolist()
         rounds = _played(engine, -(-samples // engine.num_envs), act, seeds, self._begins(engine))
         engine.close()
         if has_goals(self.environment):
             rounds = with_later_goals(rounds, seed)
-        return joined(rounds, samples)
+        return rounds
 
     def _engine(self, count: int, *, autoreset: bool = True) -> Any:
         return checked_engine(self.environment.vector(count, autoreset=autoreset), self.environment)
@@ -119,6 +143,9 @@ class TaskSimulator(HostSource):
         )
         return begins | ends
 
+    def at_limit(self, transition: Transition) -> Flags | None:
+        return None if self._has_state else at_limit(self._physics.model, self.table, transition)
+
 
 class EngineSimulator(HostSource):
     """Any other engine, as many rows at once as it has copies."""
@@ -141,6 +168,10 @@ class EngineSimulator(HostSource):
         """Nobody knows what touches what."""
         return
 
+    def at_limit(self, transition: Transition) -> None:
+        """Nor how far joints reach."""
+        return
+
     def _engine(self, count: int, *, autoreset: bool = True) -> Any:
         engine = super()._engine(count, autoreset=autoreset)
         if not (hasattr(engine, "restore") or hasattr(engine, "ask")):
@@ -151,22 +182,16 @@ class EngineSimulator(HostSource):
         return engine
 
 
-def touching(model: mujoco.MjModel, poses: Iterable[Rows]) -> Flags:
-    """In which poses something touches."""
-    data = mujoco.MjData(model)
-
-    def touches(qpos: Rows) -> bool:
-        data.qpos[:] = qpos
-        mujoco.mj_fwdPosition(model, data)
-        return bool(data.ncon)
-
-    return np.array([touches(qpos) for qpos in poses])
+def _far_apart(generator: np.random.Generator, copies: int) -> list[int]:
+    """Seeds, such that another seed gives other ones."""
+    seeds: list[int] = generator.integers(2**63, size=copies).tolist()
+    return seeds
 
 
 def _played(
     engine: HostEngine,
     rounds: int,
-    act: Callable[[Observation], Rows],
+    act: Act,
     seeds: list[int],
     begins: Callable[[], dict[str, Rows]],
 ) -> list[Transition]:
@@ -175,11 +200,12 @@ def _played(
     `begins` is asked for more of them before every step.
     """
     observation, _ = engine.reset(seed=seeds)
-    played = []
+    played, over = [], np.ones(engine.num_envs, bool)
     for _ in range(rounds):
-        before, action, named = taken(observation), act(observation), begins()
+        before, action, named = taken(observation), act(observation, over), begins()
         observation, reward, terminated, truncated, infos = engine.step(action)
         end = taken(infos.get("final_obs", observation))
+        over = np.asarray(terminated) | np.asarray(truncated)
         outcome = (np.array(reward, np.float64), end, np.array(terminated), np.array(truncated))
         played.append(rows(before, action, *outcome, named | _of_rows(infos)))
     names = shared([one.extras for one in played])

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
+
+Verdict = Literal["valid", "invalid", "outside the space", "unknown"]
+
+MOST_SET_ASIDE = 0.1
+"""Share of the transitions that a verdict may leave out."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,24 @@ class Contact:
 
 
 @dataclass(frozen=True)
+class Outside:
+    """What lies outside of the environment's world."""
+
+    name: str
+    transitions: int
+    farthest: float
+    """By how much; infinite where that has no measure."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """How many of the observed transitions are at a place where mistakes hide."""
+
+    name: str
+    transitions: int
+
+
+@dataclass(frozen=True)
 class Report:
     """What the simulator found."""
 
@@ -51,9 +74,23 @@ class Report:
     tolerance: float
     seed: int
     invalid: int
+    evenly: int
+    """How many of them were drawn evenly from whole episodes. The others were chosen where mistakes hide: in
+    contact, at limits, where episodes end, and where a number is extreme."""
+    invalid_evenly: int
+    episodes: int
     interval: tuple[float, float]
-    """95% confidence interval of the invalid share (Clopper and Pearson); it takes transitions for
-    independent, which those of one episode are not quite."""
+    """95% confidence interval of the invalid share, by episodes: transitions of one resemble each other."""
+    outside_space: int
+    """Transitions with an action or an observation that does not occur, though the dynamics may be right."""
+    outside: tuple[Outside, ...]
+    """In what, the most frequent first."""
+    outside_goals: int
+    """Transitions with a goal that the task never sets: a warning, since some do that on purpose."""
+    visited: tuple[Visit, ...]
+    """What the transitions show that an augmentation may get wrong."""
+    would_repeat: float | None
+    """Where many were set aside, the tolerance at which nearly all of them would be repeated, if any is."""
     largest_error: float
     repeating_error: float
     """The same for the observed transitions themselves: what restoring alone costs."""
@@ -62,31 +99,65 @@ class Report:
     contact: Contact | None
     worst: tuple[Offender, ...]
     cause: str | None
-    """Why, where that can be recognised."""
+    """Why, where that can be recognised: a repair with which the simulator agrees."""
+    description: str | None
+    """Which numbers are wrong, by how much and in which states."""
 
     @property
     def share(self) -> float:
-        """Of transitions that are invalid."""
-        return self.invalid / self.samples
+        """Of transitions that are invalid, among those that were drawn evenly."""
+        return self.invalid_evenly / max(self.evenly, 1)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What no transition shows."""
+        return tuple(visit.name for visit in self.visited if not visit.transitions)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Unknown where nothing is wrong, but too much was set aside."""
+        if self.invalid:
+            return "invalid"
+        if self.outside_space:
+            return "outside the space"
+        asked = self.samples + self.set_aside
+        return "unknown" if self.set_aside > MOST_SET_ASIDE * asked else "valid"
 
     @property
     def valid(self) -> bool:
-        return self.invalid == 0
+        """Whether nothing wrong was found, and enough was looked at."""
+        return self.verdict == "valid"
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for a program to read."""
-        return {**asdict(self), "share": self.share, "valid": self.valid}
+        return {
+            **asdict(self),
+            "share": self.share,
+            "unseen": self.unseen,
+            "verdict": self.verdict,
+            "valid": self.valid,
+        }
 
     def __str__(self) -> str:
         """One line, and the cause."""
         low, high = self.interval
         line = (
             f"{self.augmentation} on {self.environment}: {self.invalid} of {self.samples} transitions are "
-            f"invalid at {self.tolerance:g} (95% interval {low:.2%} to {high:.2%}), "
+            f"invalid at {self.tolerance:g} (95% interval {low:.2%} to {high:.2%} over "
+            f"{self.episodes} episodes), "
             f"largest error {self.largest_error:.2g}"
         )
         if self.set_aside:
             line += f", {self.set_aside} more set aside"
+        if self.would_repeat is not None:
+            line += f" (a tolerance of {self.would_repeat:g} would repeat nearly all)"
+        if self.outside:
+            line += f", {self.outside_space} lie outside the space, most often in {self.outside[0].name}"
+        if self.outside_goals:
+            line += f", {self.outside_goals} have goals that the task never sets"
+        if self.unseen:
+            line += f"; never seen: {', '.join(self.unseen)}"
         if self.dimensions:
             line += f", most often in {self.dimensions[0].name}"
-        return line if self.cause is None else f"{line}; {self.cause}"
+        reason = self.cause or self.description
+        return line if reason is None else f"{line}; {reason}"

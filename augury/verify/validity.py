@@ -15,31 +15,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from scipy.stats import binomtest
 
 from augury.augmentations.base import Augmentation, needs_of
 from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify.augmenting import augment
-from augury.verify.base import Flags, Policy, Simulator, joined
-from augury.verify.comparison import Errors, Indices
+from augury.verify.base import Flags, Indices, Played, Policy, Rows, Simulator
+from augury.verify.comparison import TRUNCATED, Errors
+from augury.verify.description import described
 from augury.verify.explanation import allowance, cause_of
-from augury.verify.reports import Contact, Report
+from augury.verify.intervals import clustered
+from augury.verify.played import choose, pool_size, together
+from augury.verify.precision import tolerance_for
+from augury.verify.reports import MOST_SET_ASIDE, Contact, Report
 from augury.verify.simulators import simulator_of
+from augury.verify.spaces import outside_the_goals, outside_the_space
 from augury.verify.subjects import Subject
+from augury.verify.visits import visited
 
 __all__ = ["assert_dynamics_invariant", "augment", "verify"]
 
-TOLERANCE = 1e-8
-CONFIDENCE = 0.95
 ENOUGH_REPEATED = 0.1
 """Share of the observed transitions that a simulator must be able to repeat."""
-MOST_ROUNDED = 1e-3
-"""Errors that a step makes of a state that was rounded to 32 bits."""
-MOST_SET_ASIDE = 0.1
-"""Share that an assertion may leave out."""
+NEARLY_ALL = 0.99
+LARGEST_ROUNDING = 1e-3
+"""A tolerance that may be suggested."""
 
 
 def verify(
@@ -47,26 +48,31 @@ def verify(
     environment: Any = None,
     *,
     samples: int = 10_000,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     policy: Policy | None = None,
     seed: int = 0,
 ) -> Report:
     """Ask the simulator about an augmentation: a function, a name, or a `module:name`; so is the environment.
 
-    With a policy, half of the transitions are collected under it and half under random actions.
+    With a policy, half of the transitions are collected under it and half under random actions. The tolerance
+    follows from the precision of what is observed: 1e-8, or 1e-5 for 32 bits.
     """
     if samples < 1:
         raise UserError(f"samples must be at least 1, not {samples}")
-    if not 0 <= tolerance < np.inf:
+    if tolerance is not None and not 0 <= tolerance < np.inf:
         raise UserError(f"tolerance must be 0 or more, not {tolerance}")
     if seed < 0:
         raise UserError(f"seed must be 0 or more, not {seed}")
     subject = Subject.of(augmentation, environment)
     simulator, needs = simulator_of(subject.environment), needs_of(subject.augmentation)
 
-    collected = _collected(simulator, samples, policy, seed, needs)
-    kept, repeating_error = _repeatable(simulator, collected, needs, tolerance)
-    observed: Transition = jax.tree.map(lambda leaf: leaf[kept], collected)
+    pool = _played(simulator, samples, policy, seed, needs)
+    asked, evenly = choose(simulator, pool, samples, seed)
+    if tolerance is None:
+        tolerance = tolerance_for(simulator.single_precision)
+    repeated, repeating_error, would = _repeatable(simulator, pool.rows(asked).transition, needs, tolerance)
+    kept, evenly = asked[repeated], evenly[repeated]
+    observed, episode, _ = pool.rows(kept)
     # An augmentation sees the extras that it needs, and the state, which it may map with the observation. The
     # others go with the transition, to restore it.
     shown = {*needs, "state"} & observed.extras.keys()
@@ -74,24 +80,40 @@ def verify(
     augmented = augment(subject.augmentation, seen, seed)
     augmented = augmented._replace(extras=observed.extras | augmented.extras)
     errors = Errors.between(simulator, augmented, needs)
+    # A time limit does not depend on what is observed. Only an episode that terminates here is not truncated.
+    instead = augmented.terminated & ~augmented.truncated
+    errors = errors.beside(TRUNCATED, augmented.truncated, observed.truncated & ~instead)
+    outside, where = outside_the_space(simulator, pool.transition, augmented)
     wrong = errors.largest > tolerance
     contact = _contact(simulator, augmented, wrong)
-    interval = binomtest(int(wrong.sum()), len(wrong)).proportion_ci(CONFIDENCE, "exact")
+    cause = description = None
+    if wrong.any():
+        cause = cause_of(simulator, observed, augmented, errors, contact, tolerance, needs)
+        description = described(simulator, observed, augmented, errors, tolerance)
     return Report(
         augmentation=subject.name,
         environment=simulator.name,
         samples=len(wrong),
-        set_aside=samples - len(wrong),
+        set_aside=len(asked) - len(wrong),
         tolerance=tolerance,
         seed=seed,
         invalid=int(wrong.sum()),
-        interval=(float(interval.low), float(interval.high)),
-        largest_error=float(errors.largest.max()),
+        evenly=int(evenly.sum()),
+        invalid_evenly=int(wrong[evenly].sum()),
+        episodes=len(np.unique(episode)),
+        interval=clustered(wrong[evenly], episode[evenly]),
+        outside_space=int(outside.sum()),
+        outside=where,
+        outside_goals=outside_the_goals(simulator, pool.transition, augmented),
+        visited=visited(simulator, observed),
+        would_repeat=would,
+        largest_error=float(errors.error.max()),
         repeating_error=repeating_error,
         dimensions=errors.dimensions(tolerance),
         contact=contact,
         worst=errors.offenders(wrong, kept),
-        cause=cause_of(simulator, observed, augmented, errors, contact, tolerance),
+        cause=cause,
+        description=description,
     )
 
 
@@ -100,51 +122,60 @@ def assert_dynamics_invariant(
     environment: Any = None,
     *,
     samples: int = 1_000,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     policy: Policy | None = None,
     seed: int = 0,
 ) -> None:
     """Fail, and say why, where the simulator disagrees with an augmentation: for a test suite of your own."""
     report = verify(augmentation, environment, samples=samples, tolerance=tolerance, policy=policy, seed=seed)
+    assert report.verdict != "unknown", f"too little evidence: {report}"
     assert report.valid, str(report)
-    assert report.set_aside <= MOST_SET_ASIDE * samples, f"too little evidence: {report}"
 
 
-def _collected(
+def _played(
     simulator: Simulator, samples: int, policy: Policy | None, seed: int, needs: Sequence[str]
-) -> Transition:
-    """Observed transitions; they must carry the extras that are needed."""
-    by_policy = samples // 2 if policy is not None else 0
-    parts = [simulator.collect(samples - by_policy, None, seed)]
+) -> Played:
+    """Observed transitions, at least so many; they must carry the extras that are needed."""
+    pool = pool_size(samples, simulator.goals)
+    by_policy = pool // 2 if policy is not None else 0
+    parts = [simulator.play(pool - by_policy, None, seed)]
     if by_policy:
-        parts.append(simulator.collect(by_policy, policy, seed + 1))
-    missing = [name for name in needs if name not in parts[0].extras]
+        parts.append(simulator.play(by_policy, policy, seed + 1))
+    missing = [name for name in needs if name not in parts[0].transition.extras]
     if missing:
         raise UserError(f"{simulator.name} does not provide the extras {', '.join(missing)}")
-    return joined(parts)
+    return together(parts)
 
 
 def _repeatable(
     simulator: Simulator, observed: Transition, needs: Sequence[str], tolerance: float
-) -> tuple[Indices, float]:
+) -> tuple[Indices, float, float | None]:
     """Which observed transitions the simulator repeats when restored, and its largest error in them.
 
-    It cannot where the observation does not determine the state, because it was clipped, for example.
+    It cannot where the observation does not determine the state, because it was clipped, for example. Where
+    that is so for many, the third is a tolerance at which nearly all would be repeated, if there is one.
     """
     itself = Errors.between(simulator, observed, needs)
     repeated = itself.largest <= tolerance
+    would = _sufficient(itself.largest) if 1 - repeated.mean() > MOST_SET_ASIDE else None
     if repeated.mean() < ENOUGH_REPEATED:
         worst = itself.dimensions(tolerance)[0]
-        usual = float(np.quantile(itself.largest, 0.99))
-        if simulator.single_precision and usual < MOST_ROUNDED:
-            remedy = f"it observes 32 bits, from which a state is restored a little off: {allowance(usual)}"
+        if simulator.single_precision and would is not None:
+            remedy = f"it observes 32 bits, from which a state is restored a little off: {allowance(would / 2)}"
         else:
             remedy = "restore must bring back all that the next step depends on"
         raise UserError(
             f"{simulator.name} does not repeat its own transitions (off by {worst.largest_error:.2g} in "
             f"{worst.name}): {remedy}"
         )
-    return np.flatnonzero(repeated), float(itself.largest[repeated].max())
+    return np.flatnonzero(repeated), float(itself.error.max(1)[repeated].max()), would
+
+
+def _sufficient(errors: Rows) -> float | None:
+    """The smallest power of ten that nearly all errors are within, if rounding may explain it."""
+    most = float(np.quantile(errors, NEARLY_ALL))
+    power = float(10.0 ** np.ceil(np.log10(max(most, 1e-12))))
+    return power if power <= LARGEST_ROUNDING else None
 
 
 def _contact(simulator: Simulator, transitions: Transition, wrong: Flags) -> Contact | None:

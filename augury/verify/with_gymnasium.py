@@ -3,7 +3,7 @@
 An environment needs a method `restore(observation, extras)`, which brings it to a state with this
 observation. The extras are the numbers in the info of the step that began there. A `restore` that uses them
 may return the dict that is then observed, which is compared with the observation. MuJoCo environments need no
-`restore` where all they observe is positions and velocities, nor do Pendulum, CartPole and MountainCar.
+`restore` where all they observe is positions and velocities, nor do those of classic control.
 """
 
 from __future__ import annotations
@@ -19,11 +19,25 @@ from gymnasium.spaces import Box, Dict, Discrete
 from augury.envs.mujoco.probe import is_mujoco, observation_table, set_state
 from augury.errors import UserError
 from augury.transition import Transition
-from augury.verify.base import Answer, Flags, Policy, Rows, joined, numbers, rows, shared
+from augury.verify.base import (
+    PLAYING,
+    Answer,
+    Bounds,
+    Flags,
+    Played,
+    Policy,
+    Rows,
+    joined,
+    numbers,
+    rows,
+    shared,
+)
+from augury.verify.behaviour import Actions, Mixture
 from augury.verify.classic_control import Placed, is_classic
 from augury.verify.episodes import with_later_goals
+from augury.verify.limits import at_limit, touching
 from augury.verify.observations import entries_table, numbered, numbered_entries, taken
-from augury.verify.on_host import touching
+from augury.verify.played import gathered
 
 
 class GymSource:
@@ -57,6 +71,35 @@ class GymSource:
             rounds = with_later_goals(rounds, seed)
         return joined(rounds)
 
+    def play(self, samples: int, policy: Policy | None, seed: int) -> Played:
+        """One episode after the other; long ones are left, so that there are several."""
+        self.env.action_space.seed(seed)
+        generator = np.random.default_rng(seed)
+        mixture = Mixture(_actions(self.env.action_space), 1, generator)
+        horizon = getattr(self.env.unwrapped.spec, "max_episode_steps", None) or np.inf
+        leave = np.inf if "achieved_goal" in self._parts else max(samples // PLAYING, 1)
+        observation, _ = self.env.reset(seed=seed)
+        rounds, cut, steps = [], [], 0
+        for _ in range(samples):
+            shown = _one_row(observation)
+            if policy is not None:
+                action = np.asarray(policy(shown))[0]
+            else:
+                action = mixture(shown, np.array([steps == 0]))[0]
+            before = taken(observation)
+            following, reward, terminated, truncated, info = self.env.step(action)
+            steps += 1
+            truncated = truncated or (steps >= horizon and not terminated)
+            outcome = (np.float64(reward), taken(following), terminated, truncated)
+            step = (before, np.array(action), *outcome, _numbers(info))
+            rounds.append(rows(*(_one_row(part) for part in step)))
+            over = terminated or truncated or steps >= leave
+            cut.append([over])
+            observation, steps = (self.env.reset()[0], 0) if over else (following, steps)
+        if "achieved_goal" in self._parts:
+            rounds = with_later_goals(rounds, seed)
+        return gathered(rounds, np.array(cut))
+
 
 class GymSimulator(GymSource):
     """Answers by its `restore`."""
@@ -75,6 +118,11 @@ class GymSimulator(GymSource):
             self.table = entries_table(numbered_entries(sizes))
         else:
             self.table = getattr(env, "table", None) or numbered(sizes[""])
+        shown = (env.env if isinstance(env, Probed | Placed) else env).observation_space
+        self.observation_bounds = _bounds([shown[name] if name else shown for name in sorted(self._parts)])
+        self.action_bounds = _bounds([env.action_space]) if isinstance(env.action_space, Box) else None
+        self.model = env.model if isinstance(env, Probed) else None
+        self.goals = "achieved_goal" in self._parts
         self.single_precision = any(part.dtype == np.float32 for part in self._parts.values())
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
@@ -92,6 +140,15 @@ class GymSimulator(GymSource):
         following, reward, terminated = _stacked(answers)
         return Answer(following, reward, terminated, found, _stacked(seen) if seen else None)
 
+    def is_possible(self, observation: Any) -> Any:
+        """What bounds do not tell, the environment may."""
+        judge = getattr(self.env.unwrapped, "is_possible", None)
+        return True if judge is None else judge(observation)
+
+    def sets_goal(self, observation: Any) -> Any:
+        judge = getattr(self.env.unwrapped, "sets_goal", None)
+        return True if judge is None else judge(observation)
+
     def _check(self, action: Any) -> None:
         """Refuse a discrete action that does not exist: environments answer it with an error, if at all."""
         space = self.env.action_space
@@ -101,15 +158,26 @@ class GymSimulator(GymSource):
     def in_contact(self, transition: Transition) -> Flags | None:
         return self.env.in_contact(transition) if isinstance(self.env, Probed) else None
 
+    def at_limit(self, transition: Transition) -> Flags | None:
+        return at_limit(self.env.model, self.table, transition) if isinstance(self.env, Probed) else None
+
 
 class Probed:
     """A MuJoCo environment, with a `restore` that sets positions and velocities."""
 
     def __init__(self, env: Any) -> None:
-        self.env = env
+        self.env, self.unwrapped, self.model = env, env.unwrapped, env.model
         self.table = observation_table(env)
-        self.observation_space, self.action_space = env.observation_space, env.action_space
-        self.reset, self.step = env.reset, env.step
+        self.observation_space = Box(-np.inf, np.inf, env.observation_space.shape, np.float64)
+        self.action_space = env.action_space
+
+    def reset(self, **options: Any) -> tuple[Rows, dict[str, Any]]:
+        _, info = self.env.reset(**options)
+        return self._observation(), info
+
+    def step(self, action: Any) -> tuple[Any, ...]:
+        _, *outcome = self.env.step(action)
+        return self._observation(), *outcome
 
     def restore(self, observation: Rows, extras: Mapping[str, Any]) -> None:
         """What is not observed gets the model's own value; the solver starts afresh."""
@@ -124,11 +192,39 @@ class Probed:
         )
         return touching(self.env.model, starts) | touching(self.env.model, ends)
 
+    def _observation(self) -> Rows:
+        """What the environment observes, before it clips velocities: so the state can be restored."""
+        parts = {"qpos": self.env.data.qpos, "qvel": self.env.data.qvel}
+        return np.array([parts[quantity.kind][quantity.address] for quantity in self.table])
+
     def _state(self, observation: Rows) -> tuple[Rows, Rows]:
         qpos, qvel = self.env.model.qpos0.copy(), np.zeros(self.env.model.nv)
         for value, quantity in zip(observation, self.table, strict=True):
             (qpos if quantity.kind == "qpos" else qvel)[quantity.address] = value
         return qpos, qvel
+
+
+def _actions(space: Any) -> Actions:
+    """Those of a space; where they are neither vectors between bounds nor whole numbers, only drawn."""
+
+    def sample(rows: int) -> Any:
+        return np.array([space.sample() for _ in range(rows)])
+
+    if isinstance(space, Discrete) and space.start == 0:
+        return Actions(sample, None, None, int(space.n))
+    if isinstance(space, Box) and len(space.shape) == 1 and space.is_bounded():
+        return Actions(sample, space.low, space.high)
+    return Actions(sample, None, None)
+
+
+def _bounds(spaces: list[Any]) -> Bounds:
+    """Of their numbers side by side."""
+    return Bounds(
+        *(
+            np.concatenate([end.ravel() for end in ends]).astype(float)
+            for ends in zip(*((space.low, space.high) for space in spaces), strict=True)
+        )
+    )
 
 
 def _one_row(values: Any) -> Any:

@@ -19,6 +19,7 @@ from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS, WALKER2D
 from augury.errors import UserError
 from augury.symmetry import Heading, SymmetryError
 from augury.verify import assert_dynamics_invariant, simulators, verify
+from augury.verify.played import pool_size
 from tests.marks import slowly
 
 SAMPLES = 600
@@ -37,7 +38,7 @@ def test_every_augmentation_of_the_catalogue_is_valid(name):
     assert report.valid, str(report)
     assert report.largest_error < 1e-8
     assert report.interval[0] == 0
-    assert 0 < report.interval[1] < 0.001
+    assert 0 < report.interval[1] < 0.25  # by episodes
     assert report.cause is None
     assert CATALOGUE[name].needs == getattr(augmentations.make(name + PARAMETERS.get(name, "")), "needs", ())
 
@@ -286,8 +287,7 @@ def test_what_is_wrong_is_caught_and_its_cause_named(name):
     augmentation, environment, cause = WRONG[name]
     report = verify(augmentation, environment, samples=SAMPLES)
     assert not report.valid
-    assert report.share > 0.001
-    assert report.interval[0] < report.share <= report.interval[1]
+    assert report.interval[0] <= report.share <= report.interval[1]
     assert report.worst[0].error == report.largest_error > 1e-8
     assert cause is None or cause in report.cause
     if name in DIMENSIONS:
@@ -323,7 +323,7 @@ def test_a_policys_transitions_are_verified_too():
     report = verify("swimmer/reflect", policy=policy, samples=400)
     assert report.valid
     assert report.samples == 400
-    assert sum(seen) == 200
+    assert sum(seen) == 800  # half of what is played
 
 
 def test_reports_are_reproducible_and_told_apart_by_their_seed():
@@ -354,6 +354,12 @@ class Spring(gymnasium.Env):
 
     def restore(self, observation, extras):
         self.state = np.array(observation)
+
+
+class Bare(gymnasium.Env):
+    """Nobody can put it anywhere."""
+
+    observation_space, action_space = Spring.observation_space, Spring.action_space
 
 
 class ForgetfulSpring(Spring):
@@ -466,9 +472,9 @@ def test_what_cannot_be_repeated_is_set_aside_and_said():
     report = verify(from_numpy(wrong_when_fast), environment, samples=300)
     assert 0 < report.set_aside < 300
     assert "more set aside" in str(report)
-    collected = simulators.GymSimulator(environment).collect(300, None, seed=0)
-    assert (collected.observation[[one.index for one in report.worst], 1] > 0.5).all()
-    assert verify(MIRRORED, environment, samples=300).valid
+    played = simulators.GymSimulator(environment).play(pool_size(300), None, 0).transition
+    assert (played.observation[[one.index for one in report.worst], 1] > 0.5).all()
+    assert verify(MIRRORED, environment, samples=300).verdict == "unknown"
     with pytest.raises(AssertionError, match="too little evidence"):
         assert_dynamics_invariant(MIRRORED, environment, samples=300)
 
@@ -479,7 +485,8 @@ def test_single_precision_is_told_from_a_mistake():
     turned = from_numpy(
         lambda generator, seen: mirrored(generator, seen)._replace(reward=seen.reward * (1 + 1e-7))
     )
-    assert "computes with 32 bits" in verify(turned, Rounded(), samples=50).cause
+    assert verify(turned, Rounded(), samples=50).valid  # the tolerance follows
+    assert "computes with 32 bits" in verify(turned, Rounded(), samples=50, tolerance=1e-8).cause
 
 
 def test_a_wrapper_is_verified_as_its_user_sees_it():
@@ -588,7 +595,7 @@ def test_gymnasiums_own_environment_is_verified_by_probing():
             lambda: rotate("ant")(jax.random.key(0), Transition(*[jnp.zeros(27)] * 6, {})),
             r"rotate\(ant, .*\) needs the extras x_velocity, y_velocity",
         ),
-        (lambda: verify(MIRRORED, gymnasium.make("Acrobot-v1")), "AcrobotEnv cannot be verified"),
+        (lambda: verify(MIRRORED, Bare()), "Bare cannot be verified: give it a method restore"),
         (lambda: verify(MIRRORED, gymnasium.make("CartPole-v1")), r"gives action -1, but .* Discrete\(2\)"),
         (lambda: verify(MIRRORED, ForgetfulSpring(), samples=50), "does not repeat its own transitions"),
         (

@@ -50,6 +50,14 @@ class PandaEnvironment:
         after = transition.next_observation
         return self.goals.succeeded(after["achieved_goal"], after["desired_goal"])
 
+    def is_possible(self, observation: Any) -> Any:
+        """Whether what is desired can be a goal at all."""
+        return self.goals.is_goal(observation["desired_goal"])
+
+    def sets_goal(self, observation: Any) -> Any:
+        """Whether an episode may have this goal."""
+        return self.goals.sets(observation["desired_goal"])
+
     def sample_transition(self, key: Key) -> Transition:
         """A transition to relabel, in JAX: its object lies where a goal might be. The rest is blank."""
         start_key, action_key, _ = jax.random.split(key, 3)

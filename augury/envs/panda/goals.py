@@ -33,6 +33,8 @@ FAR_CANDIDATES = 4
 
 INSIDE, OUTSIDE = 0.999, 1.001
 """Factors of the threshold that keep near and far goals off it, so that rounding cannot decide success."""
+ROUNDING, ROUNDING_OF_A_ROTATION = 1e-6, 1e-4
+"""How far beyond its range rounding may put a goal, and a quaternion's length from 1."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +83,14 @@ class GoalTask(ABC):
     @abstractmethod
     def _elsewhere(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
         """A goal that the task may set and that is certainly not reached, though `goal(numbers)` is."""
+
+    @abstractmethod
+    def sets(self, goal: AnyArray) -> AnyArray:
+        """Whether the task may set this goal."""
+
+    def is_goal(self, goal: AnyArray) -> AnyArray:
+        """Whether these numbers can be a goal at all."""
+        return abs(goal[..., 0]) < math.inf
 
     def far(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
         """A goal of the task that is certainly not reached.
@@ -168,6 +178,11 @@ class PositionTask(GoalTask):
         plane = achieved[..., :2] + radius * xp.concatenate([xp.cos(angle), xp.sin(angle)], -1)
         return xp.concatenate([plane, height], -1)
 
+    def sets(self, goal: AnyArray) -> AnyArray:
+        xp = goal.__array_namespace__()
+        low, high = (xp.asarray(corner, dtype=goal.dtype) for corner in (self.low, self.high))
+        return ((goal >= low - ROUNDING) & (goal <= high + ROUNDING)).all(-1)
+
     def _elsewhere(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
         """A goal with an x too far from the object's, uniform over the rest of the range on both sides."""
         xp = numbers.__array_namespace__()
@@ -224,6 +239,14 @@ class RotationTask(GoalTask):
         scalar = xp.sqrt(1 - (vector**2).sum(-1, keepdims=True))
         rotated = _product(achieved, xp.concatenate([vector, scalar], -1))
         return rotated / xp.sqrt((rotated**2).sum(-1, keepdims=True))
+
+    def is_goal(self, goal: AnyArray) -> AnyArray:
+        """Whether the quaternion is a rotation."""
+        return abs((goal**2).sum(-1) - 1) < ROUNDING_OF_A_ROTATION
+
+    def sets(self, goal: AnyArray) -> AnyArray:
+        others = abs(goal[..., 1:3]).max(-1) < ROUNDING
+        return self.is_goal(goal) & (others | (self.axis == "any"))
 
     def _elsewhere(self, numbers: AnyArray, achieved: AnyArray) -> AnyArray:
         """The goal rotated by another 180° about x, which is far from everything near it."""

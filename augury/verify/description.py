@@ -1,0 +1,99 @@
+"""What errors look like, where no cause is recognised: which numbers, by how much, and in which states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from augury.transition import Transition
+from augury.verify.base import Flags, Rows, Simulator
+from augury.verify.comparison import Errors
+
+NUMBERS = 3
+"""Numbers that are described."""
+NEARLY_ALL = 0.95
+CONCENTRATED = 0.9
+"""Share of the wrong ones in states of a kind that is worth a word, if it is rarer otherwise."""
+ENOUGH = 5
+NOISY = 0.8
+"""Share of an error's variance without an explanation that is called noise."""
+
+
+def described(
+    simulator: Simulator, observed: Transition, augmented: Transition, errors: Errors, tolerance: float
+) -> str:
+    """A few words."""
+    wrong = errors.scaled > tolerance
+    any_wrong: Flags = np.any(wrong, 1)
+    # Errors spread over a robot: the number that is most wrong for its size is nearest to the mistake.
+    size = np.median(errors.scaled, 0) / np.maximum(np.std(errors.simulated, 0), 1e-9)
+    order = np.lexsort((-np.nan_to_num(size, posinf=1e9), -np.round(wrong.mean(0), 1)))
+    worst = [int(place) for place in order if wrong[:, place].any()]
+    parts = [_number(errors, place, wrong[:, place], tolerance) for place in worst[:NUMBERS]]
+    more = len(worst) - NUMBERS
+    said = "; ".join(parts) + (f"; and {more} more numbers" if more > 0 else "")
+    where = list(_states(simulator, observed, augmented, any_wrong))
+    return said + (f"; nearly all of them {' and '.join(where)}" if where else "")
+
+
+def _number(errors: Errors, place: int, wrong: Flags, tolerance: float) -> str:
+    claimed, simulated = errors.claimed[wrong], errors.simulated[wrong]
+    difference = claimed[:, place] - simulated[:, place]
+    typical = float(np.median(np.abs(difference)))
+    looks = next(_looks(errors, place, claimed, simulated, tolerance), "")
+    share = wrong.mean()
+    return f"{errors.names[place]} is off by {typical:.2g} in {share:.0%} of the transitions{looks}"
+
+
+def _looks(errors: Errors, place: int, claimed: Rows, simulated: Rows, tolerance: float) -> Iterator[str]:
+    """What the error of one number looks like, the plainest first."""
+    own, truth = claimed[:, place], simulated[:, place]
+    difference = own - truth
+
+    def mostly(near: Rows) -> bool:
+        return bool((np.abs(near) <= 10 * tolerance * np.maximum(1, np.abs(truth))).mean() >= NEARLY_ALL)
+
+    if len(own) < ENOUGH:
+        return
+    if mostly(own + truth):
+        yield ": its sign"
+    for other, name in enumerate(errors.names):
+        if other != place and np.ptp(truth) > 0 and mostly(own - simulated[:, other]):
+            yield f": it is what {name} should be"
+        if other != place and np.ptp(truth) > 0 and mostly(own + simulated[:, other]):
+            yield f": it is what {name} should be, with the other sign"
+    if mostly(difference - np.median(difference)):
+        yield f": by a constant, {np.median(difference):.3g}"
+    turns = difference / (2 * np.pi)
+    if mostly(turns - np.round(turns)):
+        yield ": by whole turns"
+    with np.errstate(all="ignore"):
+        factor = float(np.nanmedian(own / truth))
+    if np.isfinite(factor) and mostly(own - factor * truth):
+        yield f": by a factor, {factor:.3g}"
+    if _unexplained(difference, simulated) > NOISY:
+        yield ": to either side, as noise would be"
+
+
+def _unexplained(difference: Rows, simulated: Rows) -> float:
+    """The share of the error's variance that no linear function of what was simulated explains."""
+    inputs = np.column_stack([simulated, np.ones(len(simulated))])
+    if len(inputs) < 3 * inputs.shape[1] or not np.isfinite(difference).all() or np.ptp(difference) == 0:
+        return 0.0
+    fit, *_ = np.linalg.lstsq(inputs, difference, rcond=None)
+    return float(np.var(difference - inputs @ fit) / np.var(difference))
+
+
+def _states(simulator: Simulator, observed: Transition, augmented: Transition, wrong: Flags) -> Iterator[str]:
+    """In which states the wrong ones are, where others are not."""
+    kinds = {
+        "in contact": simulator.in_contact(augmented),
+        "at a joint's limit": simulator.at_limit(augmented),
+        "where an episode terminates": np.asarray(observed.terminated),
+    }
+    for name, flags in kinds.items():
+        if flags is None or wrong.sum() < ENOUGH or wrong.all():
+            continue
+        if flags[wrong].mean() >= CONCENTRATED and flags[~wrong].mean() < CONCENTRATED / 2:
+            yield name
