@@ -1,12 +1,12 @@
-"""Does the verifier catch what is wrong, name the right cause, and leave alone what is right?
+"""Whether the verifier catches what is wrong, names the right cause, and leaves alone what is right.
 
     python benchmarks/verifier.py                       # 62 wrong and 41 right augmentations, one seed
     python benchmarks/verifier.py --seeds 5             # as in docs/verify.md
     python benchmarks/verifier.py --right --samples 10000
     python benchmarks/verifier.py --repeat              # how much of Gymnasium's own can be repeated
 
-Each wrong augmentation is a right one with a mistake. What the report must say stands beside it: a part of the
-cause, or nothing where no small repair exists and a description is what can be had.
+Each wrong augmentation is a right one with a mistake. Beside it stands what the report must say: a part of
+the cause, or nothing where no small repair exists and a description is what can be had.
 """
 
 from __future__ import annotations
@@ -168,6 +168,7 @@ def wrong_robots() -> Iterator[Case]:
         "joints clipped near their limits",
         both(swimmer, lambda said, seen: said.at[1:3].set(jnp.clip(said[1:3], -1.5, 1.5))),
         "swimmer",
+        "positions of joints",
     )
     legs, other = [2, 3, 4], [5, 6, 7]
     speeds, others = [11, 12, 13], [14, 15, 16]
@@ -203,12 +204,11 @@ def wrong_robots() -> Iterator[Case]:
         "augment it too",
     )
     yield Case(
-        "a pair and a sign", both(both(walker, swap([3], [6])), flip(1)), "walker2d", "(observation 1)"
+        "a pair and a sign", both(both(walker, swap([3], [6])), flip(1)), "walker2d", "positions of joints"
     )
     yield Case("gymnasium's friction", "walker2d/reflect", TASKS["walker2d"].variant("stock"), "in contact")
-    for spot in ("root velocity y", "root quaternion x"):
-        number = place("ant", spot)
-        yield Case(f"sign of {spot}", both(ant, flip(number)), "ant", f"(observation {number})")
+    for number in (place("ant", "root velocity y"), place("ant", "root quaternion x")):
+        yield Case(f"sign of observation {number}", both(ant, flip(number)), "ant", f"(observation {number})")
     yield Case("a leg not exchanged", both(ant, swap([5, 6], [7, 8])), "ant", "positions")
     yield Case("motors forgotten", edited(ant, action=lambda r, s: s.action), "ant", "the action is that")
     yield Case("stale reward", edited(turn, reward=lambda r, s: s.reward), "ant", "the reward is that")
@@ -285,7 +285,12 @@ def wrong_others() -> Iterator[Case]:
         "sign of action 0",
     )
     yield Case("cosine flipped", both(PENDULUM, flip(0)), gym("Pendulum-v1"), "(observation 0)")
-    yield Case("action out of bounds", edited(PENDULUM, action=lambda r, s: 3 * r.action), gym("Pendulum-v1"))
+    yield Case(
+        "action out of bounds",
+        edited(PENDULUM, action=lambda r, s: 3 * r.action),
+        gym("Pendulum-v1"),
+        "action 0",
+    )
     yield Case("sign of the angle", both(CARTPOLE, flip(2)), gym("CartPole-v1"), "(observation 2)")
     yield Case("action forgotten", edited(CARTPOLE, action=lambda r, s: s.action), gym("CartPole-v1"))
     yield Case(
@@ -404,8 +409,8 @@ def _in_numpy(robot: str) -> Any:
     mirror = reflect(TASKS[robot])
     width, motors = len(TASKS[robot].table), TASKS[robot].model.nu
     with jax.enable_x64(True):
-        seen = np.asarray(jax.vmap(mirror.observation)(jnp.eye(width)))
-        done = np.asarray(jax.vmap(mirror.action)(jnp.eye(motors)))
+        seen = np.asarray(jax.vmap(lambda row: mirror.observation(row))(jnp.eye(width)))
+        done = np.asarray(jax.vmap(lambda row: mirror.action(row))(jnp.eye(motors)))
 
     def mirrored(generator: Any, transition: Any) -> Any:
         result = transition._replace(

@@ -74,7 +74,9 @@ def _pairs(suspects: Sequence[Repair], errors: Rows) -> list[Repair]:
 
 
 def _after(one: Repair, other: Repair) -> Repair:
-    return Repair(f"{one.text}, and then {other.text}", lambda said, seen: other.change(one.change(said, seen), seen))
+    return Repair(
+        f"{one.text}, and then {other.text}", lambda said, seen: other.change(one.change(said, seen), seen)
+    )
 
 
 def _undoes(repair: Repair, said: Motion, seen: Motion) -> bool:

@@ -161,7 +161,9 @@ def _repeatable(
     if repeated.mean() < ENOUGH_REPEATED:
         worst = itself.dimensions(tolerance)[0]
         if simulator.single_precision and would is not None:
-            remedy = f"it observes 32 bits, from which a state is restored a little off: {allowance(would / 2)}"
+            remedy = (
+                f"it observes 32 bits, from which a state is restored a little off: {allowance(would / 2)}"
+            )
         else:
             remedy = "restore must bring back all that the next step depends on"
         raise UserError(

@@ -123,7 +123,8 @@ class GymSimulator(GymSource):
         self.action_bounds = _bounds([env.action_space]) if isinstance(env.action_space, Box) else None
         self.model = env.model if isinstance(env, Probed) else None
         self.goals = "achieved_goal" in self._parts
-        self.single_precision = any(part.dtype == np.float32 for part in self._parts.values())
+        rounded = [*self._parts.values(), *([shown] if isinstance(env, Probed) else [])]
+        self.single_precision = any(part.dtype == np.float32 for part in rounded)
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         self.env.reset()

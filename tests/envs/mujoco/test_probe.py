@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import gymnasium
 import jax
 import mujoco
@@ -119,11 +117,13 @@ def test_a_reward_that_was_not_recomputed_is_still_said_to_be_stale():
 
 
 def test_the_tolerance_that_32_bits_allow_is_said():
-    report = augury.verify(augury.reflect(Raft(np.float32)), Raft(np.float32), samples=200)
+    mirror = augury.reflect(Raft(np.float32))
+    report = augury.verify(mirror, Raft(np.float32), samples=200, tolerance=1e-8)
     assert report.cause.endswith("and errors are within them: a tolerance of 1e-06 allows for it")
+    assert augury.verify(mirror, Raft(np.float32), samples=200).valid  # as it is by default
 
 
-def test_it_is_said_too_where_no_state_is_restored_exactly():
+def test_a_state_is_restored_from_more_than_32_bits():
     class Fast(Raft):
         """The oars have turned a thousand times."""
 
@@ -132,10 +132,5 @@ def test_it_is_said_too_where_no_state_is_restored_exactly():
             self.data.qpos[1:] = self.np_random.uniform(5e3, 6e3, 2)
             return self.seen(), {}
 
-    asked = r"Fast does not repeat .* observes 32 bits, .*: a tolerance of (1e-0\d) allows for it"
-    with pytest.raises(UserError, match=asked) as error:
-        augury.verify(augury.reflect(Fast(np.float32)), Fast(np.float32), samples=200)
-    tolerance = float(re.search(asked, str(error.value))[1])
-    assert augury.verify(
-        augury.reflect(Fast(np.float32)), Fast(np.float32), samples=200, tolerance=tolerance
-    ).valid
+    mirror = augury.reflect(Fast(np.float32))
+    assert augury.verify(mirror, Fast(np.float32), samples=200).valid
