@@ -292,7 +292,12 @@ def wrong_others() -> Iterator[Case]:
         "action 0",
     )
     yield Case("sign of the angle", both(CARTPOLE, flip(2)), gym("CartPole-v1"), "(observation 2)")
-    yield Case("action forgotten", edited(CARTPOLE, action=lambda r, s: s.action), gym("CartPole-v1"))
+    yield Case(
+        "action forgotten",
+        edited(CARTPOLE, action=lambda r, s: s.action),
+        gym("CartPole-v1"),
+        "must be exchanged",
+    )
     yield Case(
         "stale termination at the track's end",
         _shifted_cart,

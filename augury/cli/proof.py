@@ -38,6 +38,8 @@ class Verify:
     """Largest error of a valid transition; by default 1e-8, or 1e-5 where 32 bits are observed."""
     seed: int = 0
     """Seed of what is collected and augmented."""
+    data: Path | None = None
+    """An .npz file of recorded transitions, to be verified instead of new ones."""
     json: bool = False
     """Print JSON instead of tables."""
 
@@ -49,6 +51,7 @@ class Verify:
                 samples=self.samples,
                 tolerance=self.tolerance,
                 seed=self.seed,
+                data=self.data,
             )
         if self.json:
             print(json.dumps(report.as_json(), indent=2))

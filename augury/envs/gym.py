@@ -39,6 +39,7 @@ class Goal2DEnv(gymnasium.Env[Vector, Vector]):
     def __init__(self, render_mode: str | None = None, goals: goal2d.Goals = "all") -> None:
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
         self.goals = goals
+        self.task = goal2d.Goal2D(goals)  # what the verifier asks, compiled
         self.observation_space = Box(-goal2d.OBSERVATION_HIGH, goal2d.OBSERVATION_HIGH)
         self.action_space = Box(goal2d.ACTION_LOW, goal2d.ACTION_HIGH)
         self._observation = np.zeros(4, np.float32)

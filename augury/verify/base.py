@@ -73,6 +73,11 @@ class Judged:
     observation_bounds: Bounds | None = None
 
     @property
+    def choices(self) -> int | None:
+        count: int | None = self.environment.action_count
+        return count
+
+    @property
     def model(self) -> Any:
         return getattr(self.environment, "model", None)
 
@@ -113,6 +118,10 @@ class Simulator(Source, Protocol):
     """What each observed number is; of a dict, each number of its entries side by side."""
     single_precision: bool
     """Whether it computes or observes with 32 bits."""
+
+    @property
+    def choices(self) -> int | None:
+        """How many actions there are, where they are whole numbers from 0 on."""
 
     @property
     def model(self) -> Any:

@@ -17,7 +17,7 @@ from augury.transition import Transition
 from augury.verify.base import Simulator
 from augury.verify.inferred import inferred
 from augury.verify.observations import flat, places_of, unflat
-from augury.verify.repairs import Motion, Repair, elementary
+from augury.verify.repairs import Motion, Repair, elementary, of_choices
 
 Rows = npt.NDArray[np.float64]
 
@@ -47,6 +47,7 @@ def recognised(case: Case) -> str | None:
     table = case.simulator.table
     suspects = [
         *elementary(table, actions, places_of(case.observed.observation)),
+        *of_choices(case.simulator.choices, np.array_equal(said.action, seen.action)),
         *inferred(table, case.simulator.model, said, seen),
     ]
     suspects = [one for one in suspects if not _undoes(one, said, seen)]

@@ -28,15 +28,18 @@ OUTERMOST = 0.005
 def gathered(rounds: Sequence[Transition], cut: npt.NDArray[np.bool_] | None = None) -> Played:
     """Rounds of environments side by side; `cut` says where more episodes were left."""
     over = np.stack([one.terminated | one.truncated for one in rounds])
-    if cut is not None:
-        over = over | cut
+    return Played(joined(rounds), *numbered(over if cut is None else over | cut))
+
+
+def numbered(over: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
+    """Of steps and environments: which episode each transition is of, and how many follow in it."""
     count, copies = over.shape
     before = np.vstack([np.zeros((1, copies), int), np.cumsum(over, 0)[:-1]])
     episode = before * copies + np.arange(copies)
     remaining = np.zeros((count, copies), int)
     for number in reversed(range(count - 1)):
         remaining[number] = np.where(over[number], 0, remaining[number + 1] + 1)
-    return Played(joined(rounds), np.unique(episode.ravel(), return_inverse=True)[1], remaining.ravel())
+    return np.unique(episode.ravel(), return_inverse=True)[1], remaining.ravel()
 
 
 def together(parts: Sequence[Played]) -> Played:

@@ -57,6 +57,8 @@ def in_fields(text: str, fields: Sequence[Field], change: OnRows) -> Repair:
     return Repair(text, repaired)
 
 
+MOST_CHOICES = 10
+"""Discrete actions up to which their orders are tried."""
 _BOTH: tuple[Field, ...] = ("observation", "next_observation")
 _SCOPES: tuple[tuple[tuple[Field, ...], str], ...] = (
     (_BOTH, ""),
@@ -112,6 +114,23 @@ def elementary(table: Sequence[Quantity], actions: int, entries: Mapping[str, li
         if table[first].unit == table[second].unit:
             text = f"{names[first]} and {names[second]} must be exchanged"
             yield in_fields(text, _BOTH, _exchanged([first], [second]))
+
+
+def of_choices(choices: int | None, stale: bool) -> Iterator[Repair]:
+    """Repairs of actions that are whole numbers: two of them exchanged, or all in the other order."""
+    reason = "the action is that of the observed transition: " if stale else ""
+    if choices is None or choices > MOST_CHOICES:
+        return
+    orders = {
+        f"actions {one} and {other} must be exchanged": {one: other, other: one}
+        for one, other in combinations(range(choices), 2)
+    }
+    if choices > 3:
+        text = f"actions 0 to {choices - 1} must be in the other order"
+        orders[text] = {choice: choices - 1 - choice for choice in range(choices)}
+    for text, moves in orders.items():
+        order = np.array([moves.get(choice, choice) for choice in range(choices)])
+        yield in_fields(reason + text, ("action",), lambda said, seen, order=order: order[said])  # type: ignore[misc]
 
 
 def _of_orientations(table: Sequence[Quantity]) -> Iterator[Repair]:

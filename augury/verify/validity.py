@@ -28,6 +28,7 @@ from augury.verify.explanation import allowance, cause_of
 from augury.verify.intervals import clustered
 from augury.verify.played import choose, pool_size, together
 from augury.verify.precision import tolerance_for
+from augury.verify.recorded import recorded
 from augury.verify.reports import MOST_SET_ASIDE, Contact, Report
 from augury.verify.simulators import simulator_of
 from augury.verify.spaces import outside_the_goals, outside_the_space
@@ -51,11 +52,13 @@ def verify(
     tolerance: float | None = None,
     policy: Policy | None = None,
     seed: int = 0,
+    data: Any = None,
 ) -> Report:
     """Ask the simulator about an augmentation: a function, a name, or a `module:name`; so is the environment.
 
     With a policy, half of the transitions are collected under it and half under random actions. The tolerance
-    follows from the precision of what is observed: 1e-8, or 1e-5 for 32 bits.
+    follows from the precision of what is observed: 1e-8, or 1e-5 for 32 bits. With data (an SB3 buffer,
+    a dataset of Minari, the path of an .npz file) its transitions are verified, and none are collected.
     """
     if samples < 1:
         raise UserError(f"samples must be at least 1, not {samples}")
@@ -66,10 +69,16 @@ def verify(
     subject = Subject.of(augmentation, environment)
     simulator, needs = simulator_of(subject.environment), needs_of(subject.augmentation)
 
-    pool = _played(simulator, samples, policy, seed, needs)
+    if data is not None:
+        pool = recorded(data, simulator.action_bounds)
+        _check_extras("the data", pool, needs)
+    else:
+        pool = _played(simulator, samples, policy, seed)
+        _check_extras(simulator.name, pool, needs)
     asked, evenly = choose(simulator, pool, samples, seed)
     if tolerance is None:
-        tolerance = tolerance_for(simulator.single_precision)
+        # Most data is recorded with 32 bits.
+        tolerance = tolerance_for(simulator.single_precision or data is not None)
     repeated, repeating_error, would = _repeatable(simulator, pool.rows(asked).transition, needs, tolerance)
     kept, evenly = asked[repeated], evenly[repeated]
     observed, episode, _ = pool.rows(kept)
@@ -125,26 +134,30 @@ def assert_dynamics_invariant(
     tolerance: float | None = None,
     policy: Policy | None = None,
     seed: int = 0,
+    data: Any = None,
 ) -> None:
     """Fail, and say why, where the simulator disagrees with an augmentation: for a test suite of your own."""
-    report = verify(augmentation, environment, samples=samples, tolerance=tolerance, policy=policy, seed=seed)
+    report = verify(
+        augmentation, environment, samples=samples, tolerance=tolerance, policy=policy, seed=seed, data=data
+    )
     assert report.verdict != "unknown", f"too little evidence: {report}"
     assert report.valid, str(report)
 
 
-def _played(
-    simulator: Simulator, samples: int, policy: Policy | None, seed: int, needs: Sequence[str]
-) -> Played:
-    """Observed transitions, at least so many; they must carry the extras that are needed."""
+def _played(simulator: Simulator, samples: int, policy: Policy | None, seed: int) -> Played:
+    """Observed transitions, at least so many."""
     pool = pool_size(samples, simulator.goals)
     by_policy = pool // 2 if policy is not None else 0
     parts = [simulator.play(pool - by_policy, None, seed)]
     if by_policy:
         parts.append(simulator.play(by_policy, policy, seed + 1))
-    missing = [name for name in needs if name not in parts[0].transition.extras]
-    if missing:
-        raise UserError(f"{simulator.name} does not provide the extras {', '.join(missing)}")
     return together(parts)
+
+
+def _check_extras(where: str, pool: Played, needs: Sequence[str]) -> None:
+    missing = [name for name in needs if name not in pool.transition.extras]
+    if missing:
+        raise UserError(f"{where} does not provide the extras {', '.join(missing)}")
 
 
 def _repeatable(

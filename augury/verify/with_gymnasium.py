@@ -44,8 +44,8 @@ class GymSource:
     """Collects; nothing needs to be restored for that."""
 
     def __init__(self, env: Any) -> None:
-        self.env = env
-        self.name = type(getattr(env, "env", env)).__name__
+        self.env = env = _Counted(env) if isinstance(env.observation_space, Discrete) else env
+        self.name = type(env.unwrapped).__name__
         space = env.observation_space
         self._parts: dict[str, Any] = space.spaces if isinstance(space, Dict) else {"": space}
         if not all(isinstance(part, Box) and len(part.shape) == 1 for part in self._parts.values()):
@@ -53,17 +53,21 @@ class GymSource:
                 f"{self.name} must observe a vector or a dict of vectors, not {space}: flatten it"
             )
 
+    def _taken(self, observation: Any) -> Any:
+        """A copy; whole numbers stay whole."""
+        return np.array(observation) if isinstance(self.env, _Counted) else taken(observation)
+
     def collect(self, samples: int, policy: Policy | None, seed: int) -> Transition:
         self.env.action_space.seed(seed)
         observation, _ = self.env.reset(seed=seed)
         rounds = []
         for _ in range(samples):
-            before = taken(observation)
+            before = self._taken(observation)
             action = self.env.action_space.sample()
             if policy is not None:
                 action = np.asarray(policy(_one_row(observation)))[0]
             following, reward, terminated, truncated, info = self.env.step(action)
-            outcome = (np.float64(reward), taken(following), terminated, truncated)
+            outcome = (np.float64(reward), self._taken(following), terminated, truncated)
             step = (before, np.array(action), *outcome, _numbers(info))
             rounds.append(rows(*(_one_row(part) for part in step)))
             observation = self.env.reset()[0] if terminated or truncated else following
@@ -86,11 +90,11 @@ class GymSource:
                 action = np.asarray(policy(shown))[0]
             else:
                 action = mixture(shown, np.array([steps == 0]))[0]
-            before = taken(observation)
+            before = self._taken(observation)
             following, reward, terminated, truncated, info = self.env.step(action)
             steps += 1
             truncated = truncated or (steps >= horizon and not terminated)
-            outcome = (np.float64(reward), taken(following), terminated, truncated)
+            outcome = (np.float64(reward), self._taken(following), terminated, truncated)
             step = (before, np.array(action), *outcome, _numbers(info))
             rounds.append(rows(*(_one_row(part) for part in step)))
             over = terminated or truncated or steps >= leave
@@ -106,13 +110,18 @@ class GymSimulator(GymSource):
 
     def __init__(self, env: Any) -> None:
         if not hasattr(env, "restore"):
-            if not (is_mujoco(env) or is_classic(env)):
+            tabular = hasattr(env.unwrapped, "P") and isinstance(env.observation_space, Discrete)
+            if tabular:
+                env = _Counted(env)
+            elif not (is_mujoco(env) or is_classic(env)):
                 raise UserError(
                     f"{type(env).__name__} cannot be verified: give it a method restore(observation, extras) "
                     "that brings it to a state with this observation"
                 )
-            env = Probed(env) if is_mujoco(env) else Placed(env)
+            else:
+                env = Probed(env) if is_mujoco(env) else Placed(env)
         super().__init__(env)
+        env = self.env
         sizes = {name: part.shape[0] for name, part in self._parts.items()}
         if isinstance(env.observation_space, Dict):
             self.table = entries_table(numbered_entries(sizes))
@@ -121,6 +130,7 @@ class GymSimulator(GymSource):
         shown = (env.env if isinstance(env, Probed | Placed) else env).observation_space
         self.observation_bounds = _bounds([shown[name] if name else shown for name in sorted(self._parts)])
         self.action_bounds = _bounds([env.action_space]) if isinstance(env.action_space, Box) else None
+        self.choices = _actions(env.action_space).discrete
         self.model = env.model if isinstance(env, Probed) else None
         self.goals = "achieved_goal" in self._parts
         rounded = [*self._parts.values(), *([shown] if isinstance(env, Probed) else [])]
@@ -135,7 +145,7 @@ class GymSimulator(GymSource):
                 seen.append(taken(shown))
             self._check(action[row])
             following, reward, terminated, _, info = self.env.step(action[row])
-            answers.append((taken(following), np.float64(reward), np.bool_(terminated)))
+            answers.append((self._taken(following), np.float64(reward), np.bool_(terminated)))
             infos.append(_numbers(info))
         found = {name: np.array([info[name] for info in infos]) for name in shared(infos)}
         following, reward, terminated = _stacked(answers)
@@ -161,6 +171,34 @@ class GymSimulator(GymSource):
 
     def at_limit(self, transition: Transition) -> Flags | None:
         return at_limit(self.env.model, self.table, transition) if isinstance(self.env, Probed) else None
+
+
+class _Counted:
+    """An environment that observes whole numbers, as vectors of one number: SB3's buffers hold them so."""
+
+    def __init__(self, env: Any) -> None:
+        space = env.observation_space
+        self.env, self.unwrapped, self.action_space = env, env.unwrapped, env.action_space
+        self.observation_space = Box(space.start, space.start + space.n - 1, (1,), np.int64)
+
+    def reset(self, **options: Any) -> tuple[Any, Any]:
+        observation, info = self.env.reset(**options)
+        return np.array([observation]), info
+
+    def step(self, action: Any) -> tuple[Any, ...]:
+        observation, *outcome = self.env.step(action)
+        return np.array([observation]), *outcome
+
+    def restore(self, observation: Any, extras: Mapping[str, Any]) -> None:
+        """By the environment's own, else as toy text does: there the number is the state."""
+        space = self.observation_space
+        # A state that does not exist is reported as being outside of the space.
+        state = int(np.clip(round(float(observation[0])), space.low[0], space.high[0]))
+        if hasattr(self.env, "restore"):
+            self.env.restore(state, extras)
+        else:
+            self.env.reset()
+            self.env.unwrapped.s = state
 
 
 class Probed:
