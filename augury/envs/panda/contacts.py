@@ -21,6 +21,9 @@ ObjectShape = Literal["cube", "puck"]
 PAIRED: dict[str, Any] = {"contype": 0, "conaffinity": 0}
 """Options of a geom that touches only what `_PAIRS` lists."""
 
+FEET = tuple(f"foot {number}" for number in range(16))
+"""Balls on which a puck lies: eight on either side."""
+
 _HARDNESS = 0.99
 """Impedance of hard contacts; 1 would be perfectly hard."""
 _STIFFNESS, _DAMPING = 30_000.0, 1_000.0
@@ -54,8 +57,9 @@ def add_contacts(spec: mujoco.MjSpec, shape: ObjectShape, pace: Pace, *, blocked
     The model is compiled to get the bodies' inverse weights, on which the hardness of a contact depends.
     """
     model = spec.compile()
-    for first, second in _PAIRS:
-        kinds = [shape if name == "object" else name.split()[-1] for name in (first, second)]
+    pairs = _PAIRS if shape == "cube" else (*_PAIRS, *((foot, "table") for foot in FEET))
+    for first, second in pairs:
+        kinds = [shape if name in ("object", *FEET) else name.split()[-1] for name in (first, second)]
         friction = _FRICTION[kinds[0]] * _FRICTION[kinds[1]]
         soft = first.startswith(FINGERS)
         if soft:

@@ -21,12 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.envs.panda import robot
-from augury.envs.panda.contacts import PAIRED, ObjectShape, add_contacts, constraint_law
+from augury.envs.panda.contacts import FEET, PAIRED, ObjectShape, add_contacts, constraint_law
 from augury.envs.panda.robot import FINE, Motor, Pace
 from augury.envs.panda.scenery import add_scenery
 
 _MARGIN = 0.001
 _TIP_RADIUS = 0.007
+_PUCK = (0.03, 0.015, 0.0)
+"""Radius and half height."""
+_FOOT_RADIUS = 0.002
 _AIR = (0.04, 0.04)
 """Damping of an object per mass: constant, and per speed."""
 
@@ -43,10 +46,9 @@ def build(shape: ObjectShape, pace: Pace = FINE, *, blocked: bool, scenery: bool
     spec.option.gravity = (0, 0, -robot.GRAVITY)
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 10.0
-    if shape == "cube":
-        # PyBullet finds one point of contact for a finger, and its stiffness is that of one point. A puck
-        # needs several points: it lies on them.
-        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
+    # PyBullet finds one point of contact for a finger, and its stiffness is that of one point. Several would
+    # also make a puck spin that is struck: its side is round, and they are not.
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
     _add_surroundings(spec, shape)
     _add_arm(spec, pace, blocked)
     _add_object(spec, shape)
@@ -193,7 +195,26 @@ def _add_object(spec: mujoco.MjSpec, shape: ObjectShape) -> None:
     ball = body.add_joint(name="orientation", type=mujoco.mjtJoint.mjJNT_BALL)
     ball.damping[:2] = moment * np.array(_AIR)
     kind = mujoco.mjtGeom.mjGEOM_BOX if cube else mujoco.mjtGeom.mjGEOM_CYLINDER
-    body.add_geom(name="object", type=kind, size=(0.02,) * 3 if cube else (0.03, 0.015, 0), **PAIRED)
+    body.add_geom(name="object", type=kind, size=(0.02,) * 3 if cube else _PUCK, **PAIRED)
+    if not cube:
+        _add_feet(body)
+
+
+def _add_feet(puck: Any) -> None:
+    """Add balls along both rims, on which a puck lies: on one point, it would wobble and roll."""
+    radius, half_height, _ = _PUCK
+    for number, name in enumerate(FEET):
+        angle = 2 * np.pi * (number // 2) / (len(FEET) // 2)
+        across = radius - _FOOT_RADIUS
+        below = (half_height - _FOOT_RADIUS) * (-1) ** number
+        puck.add_geom(
+            name=name,
+            type=mujoco.mjtGeom.mjGEOM_SPHERE,
+            size=(_FOOT_RADIUS, 0, 0),
+            pos=(across * np.cos(angle), across * np.sin(angle), below),
+            mass=0,
+            **PAIRED,
+        )
 
 
 def _finger_corners(side: int) -> npt.NDArray[np.float64]:

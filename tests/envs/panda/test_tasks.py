@@ -261,6 +261,19 @@ def test_rows_are_reproducible_and_independent(name):
         assert np.array_equal(reward, all_reward[:3])
 
 
+def test_a_struck_puck_spins_no_faster_than_friction_allows():
+    task = PANDA_TASKS["panda-slide"]
+    engine = task.vector(24)
+    shown, _ = engine.reset(seed=0)
+    generator, spins = np.random.default_rng(1), []
+    for _ in range(40):
+        shown, *_ = engine.step(task.explore(shown, generator))
+        flat = np.abs(shown["observation"][:, 9:11]).max(1) < 0.1
+        spins.append(np.abs(shown["observation"][flat, -1]))
+    # A blow of one newton second at the rim, 0.04 of it along the rim, makes it spin by 2.7 rad/s.
+    assert 0.5 < np.quantile(np.concatenate(spins), 0.98) < 2 * 2.7
+
+
 def test_a_saved_engine_goes_on_in_the_middle_of_an_episode():
     task = PANDA_TASKS["panda-flip"]
     engine, other = task.vector(6), task.vector(6)
