@@ -81,7 +81,7 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         **unsupported: Any,
     ) -> None:
         checks.check_arguments(unsupported)
-        checks.check_n_steps(n_steps, observation_space)
+        checks.check_n_steps(n_steps, gamma, observation_space)
         checks.check_counts(batch_size_counts)
         checks.check_augmentation(augmentation)
         name = None if augmentation is None else describe(augmentation)
@@ -94,8 +94,10 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self._counts_asked_for = batch_size_counts
         self.batch_size_counts = batch_size_counts or "observed"
 
-        self.n_steps, self._gamma = n_steps, gamma
-        self.gamma = DISCOUNT if gamma is None else gamma
+        self.n_steps = n_steps
+        owner = calling_algorithm("_setup_model")
+        discount = DISCOUNT if owner is None else owner.gamma
+        self.gamma = discount if gamma is None else gamma
         """Of n-step returns; by default the algorithm's own."""
 
         self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
@@ -230,7 +232,6 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         owner = calling_algorithm("_setup_model", "load_replay_buffer")
         if owner is not None:
             checks.check_algorithm(self.name, owner, self.n_steps)
-            self.gamma = owner.gamma if self._gamma is None else self._gamma
             if self._counts_asked_for is None:
                 self.batch_size_counts = "observed" if takes_more_rows(owner) else "all"
             if self.batch_size_counts == "observed":

@@ -137,10 +137,12 @@ def check_needs(name: str, needs: tuple[str, ...], observation_space: Space[Any]
         )
 
 
-def check_n_steps(n_steps: Any, observation_space: Space[Any]) -> None:
-    """A whole number; SB3 has returns of several steps for arrays only."""
+def check_n_steps(n_steps: Any, gamma: Any, observation_space: Space[Any]) -> None:
+    """A whole number and a discount; SB3 has returns of several steps for arrays only."""
     if isinstance(n_steps, bool) or not isinstance(n_steps, int | np.integer) or n_steps < 1:
         raise UserError(f"AugmentedReplayBuffer: n_steps must be 1 or more, not {n_steps!r}")
+    if gamma is not None and not (isinstance(gamma, numbers.Real) and 0 <= float(gamma) <= 1):
+        raise UserError(f"AugmentedReplayBuffer: gamma must lie in [0, 1], not {gamma!r}")
     if n_steps > 1 and isinstance(observation_space, spaces.Dict):
         raise UserError(
             "AugmentedReplayBuffer: SB3 has no n-step returns for Dict observations; use n_steps=1"

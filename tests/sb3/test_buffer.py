@@ -637,6 +637,7 @@ def failing(generator, transition):
         ),
         ({"augmentation": mirror, "rato": 2}, "unknown argument .* 'rato': did you mean 'ratio'"),
         ({"augmentation": mirror, "n_steps": 0}, "n_steps must be 1 or more, not 0"),
+        ({"augmentation": mirror, "n_steps": 2, "gamma": 99}, r"gamma must lie in \[0, 1\], not 99"),
         (
             {"n_steps": 2, "observation_space": spaces.Dict({"place": spaces.Box(-1, 1)})},
             "SB3 has no n-step returns for Dict observations; use n_steps=1",

@@ -112,9 +112,10 @@ def trained(**kwargs):
     return model.learn(25)
 
 
-def test_an_algorithm_learns_with_its_own_discount():
-    buffer = trained(n_steps=3).replay_buffer
-    assert buffer.drawn_augmented == buffer.drawn_observed == 40
+@pytest.mark.parametrize("ratio", [0, 1])
+def test_an_algorithm_learns_with_its_own_discount(ratio):
+    buffer = trained(n_steps=3, ratio=ratio).replay_buffer
+    assert buffer.drawn_augmented == 40 * ratio
     np.testing.assert_allclose(np.asarray(buffer.sample(50).discounts).min(), 0.8**3, rtol=1e-6)
 
 
