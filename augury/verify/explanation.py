@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from augury.precision import SINGLE
 from augury.transition import Transition
 from augury.verify.base import Flags, Simulator
 from augury.verify.causes import Case, recognised
 from augury.verify.comparison import REWARD, TERMINATED, TRUNCATED, Errors
 from augury.verify.observations import flat
+from augury.verify.precision import SINGLE
 from augury.verify.reports import Contact
 
 ROUNDING = 2e-6

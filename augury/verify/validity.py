@@ -19,7 +19,6 @@ import numpy as np
 
 from augury.augmentations.base import Augmentation, needs_of
 from augury.errors import UserError
-from augury.precision import tolerance_for
 from augury.transition import Transition
 from augury.verify.augmenting import augment
 from augury.verify.base import Flags, Indices, Played, Policy, Rows, Simulator
@@ -28,6 +27,7 @@ from augury.verify.description import described
 from augury.verify.explanation import allowance, cause_of
 from augury.verify.intervals import clustered
 from augury.verify.played import choose, pool_size, together
+from augury.verify.precision import tolerance_for
 from augury.verify.recorded import recorded
 from augury.verify.reports import MOST_SET_ASIDE, Contact, Report
 from augury.verify.simulators import simulator_of
