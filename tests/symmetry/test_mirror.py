@@ -1,10 +1,13 @@
 """Where the mirror stands: normals, planes off the origin, reference poses, pairs by hand, parts."""
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
 
 from augury.augmentations.symmetry import reflect
+from augury.cli import main
 from augury.errors import UserError
 from augury.symmetry import Reflection, SymmetryError, reflection, simulated_error
 from augury.symmetry.placement import placed
@@ -313,6 +316,37 @@ def test_a_part_is_mirrored_and_the_rest_is_left_and_listed() -> None:
 def test_what_breaks_the_part_is_found() -> None:
     found = reflection(from_xml(ONE_ARMED.format(right=0.11)), only="hip").findings
     assert {finding.first for finding in found} & {"left_leg"}
+
+
+def test_the_command_lists_what_is_left_unchanged(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "one_armed.xml"
+    path.write_text(ONE_ARMED.format(right=0.1))
+    main(
+        [
+            "symmetry",
+            str(path),
+            "--only",
+            "hip",
+            "--pair",
+            "left_leg=right_leg",
+            "--pair",
+            "left_hip=right_hip",
+        ]
+    )
+    said = capsys.readouterr().out
+    assert "left unchanged, and not compared: joints shoulder, elbow" in said
+    assert "not simulated" in said
+
+
+def test_the_command_says_that_a_mirror_changes_nothing(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "roller.xml"
+    path.write_text(ROLLER)
+    main(["symmetry", str(path), "--normal", "y"])
+    assert "this mirror changes nothing" in capsys.readouterr().out
+    with pytest.raises(SymmetryError, match="changes nothing"):
+        reflect(from_xml(ROLLER), normal="y")
 
 
 def test_a_part_must_have_joints_and_both_sides() -> None:

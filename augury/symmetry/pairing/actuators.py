@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -24,16 +25,16 @@ def pair_actuators(pairing: Pairing, given: Mapping[str, str]) -> None:
     names = [given_name(model, "actuator", actuator) for actuator in count]
     left_out = {actuator for actuator in count if _drives_what_stays(pairing, actuator)}
     pairing.left_out["actuator"] = left_out
+    mirrored = [actuator for actuator in count if actuator not in left_out]
+    drives = [_drive(pairing, actuator) for actuator in count]
     costs = {
         (a, b): _difference(model, a, b)
-        for a in count
-        for b in count[a:]
-        if not {a, b} & left_out
+        for place, a in enumerate(mirrored)
+        for b in mirrored[place:]
+        if drives[a].kind == drives[b].kind
+        and (names[a] in given or drives[b].targets in drives[a].images)
         and allowed(given, names[a], names[b])
-        and _same_kind(model, a, b)
-        and (names[a] in given or _same_drive(pairing, a, b))
     }
-    mirrored = [actuator for actuator in count if actuator not in left_out]
     try:
         found = best_pairing(mirrored, costs, np.inf, lambda a, b: mirrored_names(names[a], names[b]))
     except NoImage as error:
@@ -129,24 +130,27 @@ def _drives_what_stays(pairing: Pairing, actuator: int) -> bool:
     return target in pairing.left_out[target_kind(pairing.model, actuator)]
 
 
-def _same_kind(model: mujoco.MjModel, first: int, second: int) -> bool:
-    kinds = (getattr(model, f"actuator_{name}") for name in ("trntype", "gaintype", "biastype", "dyntype"))
-    return all(kind[first] == kind[second] for kind in kinds)
+class _Drive(NamedTuple):
+    """What an actuator is, and what it drives."""
+
+    kind: tuple[int, ...]
+    targets: tuple[int, ...]
+    images: set[tuple[int, ...]]
+    """What its image may drive."""
 
 
-def _same_drive(pairing: Pairing, first: int, second: int) -> bool:
-    """Whether the second drives the image of what the first drives."""
+def _drive(pairing: Pairing, actuator: int) -> _Drive:
     model = pairing.model
-    kind = target_kind(model, first)
-    mirrored = [pairing.image(kind, int(target)) for target in model.actuator_trnid[first]]
-    targets = model.actuator_trnid[second].tolist()
-    if mirrored == targets or kind != "joint":
-        return mirrored == targets
-    # Nothing drives the image itself, but a joint that moves as one with it is driven.
-    undriven = (
-        mirrored[0] not in model.actuator_trnid[model.actuator_trntype == model.actuator_trntype[first], 0]
-    )
-    return undriven and (mirrored[0], targets[0]) in couplings(model)
+    types = (model.actuator_trntype, model.actuator_gaintype, model.actuator_biastype, model.actuator_dyntype)
+    targets = tuple(model.actuator_trnid[actuator].tolist())
+    kind = target_kind(model, actuator)
+    first, *rest = (pairing.image(kind, target) for target in targets)
+    images = {(first, *rest)}
+    alike = model.actuator_trntype == model.actuator_trntype[actuator]
+    if kind == "joint" and first not in model.actuator_trnid[alike, 0]:
+        # Nothing drives the image itself: a joint that moves as one with it may be driven instead.
+        images |= {(other, *rest) for one, other in couplings(model) if one == first}
+    return _Drive(tuple(int(each[actuator]) for each in types), targets, images)
 
 
 def _difference(model: mujoco.MjModel, first: int, second: int) -> float:
