@@ -1,9 +1,5 @@
 """Within what errors things agree with a simulator."""
 
-from augury.precision import double_precision
-
-__all__ = ["DOUBLE", "SINGLE", "double_precision", "tolerance_for"]
-
 DOUBLE, SINGLE = 1e-8, 1e-5
 """Errors that rounding explains, of numbers with 64 bits and with 32."""
 
