@@ -93,7 +93,7 @@ def loaded(path: Path) -> tuple[mujoco.MjModel, int]:
     spec = mujoco.MjSpec.from_file(str(path))
     missing = 0
     for mesh in spec.meshes:
-        if mesh.file and not (Path(spec.modelfiledir or path.parent) / spec.meshdir / mesh.file).exists():
+        if mesh.file and not any(path.parent.rglob(Path(mesh.file).name)):
             missing, mesh.file = missing + 1, ""
             mesh.scale = [1, 1, 1]
             mesh.uservert = [place for corner in product((-CUBE, CUBE), repeat=3) for place in corner]
