@@ -15,8 +15,8 @@ from augury.symmetry.occurring import HOLD, State, near, silence, stable
 
 SECONDS = 1.0
 """For how long the two are followed."""
-_STATES = 3
-_MOST_STEPS = 15_000
+_STATES = 2
+_MOST_STEPS = 6_000
 """Of all findings together: where there are many, only the largest are measured."""
 _PREFIXES = {"joint": ("jnt", "dof")}
 
