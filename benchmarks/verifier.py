@@ -1,7 +1,7 @@
 """Whether the verifier catches what is wrong, names the right cause, and leaves alone what is right.
 
-    python benchmarks/verifier.py                       # 62 wrong and 41 right augmentations, one seed
-    python benchmarks/verifier.py --seeds 5             # as in docs/verify.md
+    python benchmarks/verifier.py                       # 61 wrong and 41 right augmentations, one seed
+    python benchmarks/verifier.py --seeds 5
     python benchmarks/verifier.py --right --samples 10000
     python benchmarks/verifier.py --repeat              # how much of Gymnasium's own can be repeated
 
