@@ -1,7 +1,7 @@
 """Beside its peers: TD3 on the same task, with equal steps and updates, in one run on one machine.
 
     python benchmarks/peers.py pendulum --agents 1 10
-    python benchmarks/peers.py hopper --agents 1 --steps 2048      two cores: half an hour
+    python benchmarks/peers.py hopper --agents 1 --steps 2048      two cores
     python benchmarks/peers.py hopper --agents 1 50 300            a GPU
 
 | peer | what it is |
