@@ -119,7 +119,7 @@ def _errors(case: Case, suspects: Sequence[Repair], chosen: npt.NDArray[np.intp]
         for name, values in case.augmented.extras.items()
     }
     form = case.observed.observation
-    answer = case.simulator.ask(unflat(observation, form), extras, action)
+    answer = case.simulator.ask(unflat(observation, form), extras, action.astype(said.action.dtype))
     simulated = flat(answer.next_observation)
     errors = np.abs(simulated - following) / np.maximum(1, np.abs(simulated))
     if answer.observation is not None:

@@ -548,7 +548,7 @@ def test_what_is_tied_to_the_world_does_not_turn(tie):
 
 def test_a_mirror_that_changes_nothing_is_refused():
     with pytest.raises(SymmetryError, match="changes nothing that HopperEnv sees or does: try x"):
-        reflect(gymnasium.make("Hopper-v5"))
+        reflect(gymnasium.make("Hopper-v5"), normal="y")
 
 
 def test_probing_leaves_an_environment_as_it_was():
