@@ -126,13 +126,13 @@ WRONG = {
     "the next observation's goal is forgotten": (
         edited(relabelled, next_observation=lambda result, seen: seen.next_observation),
         "panda-push",
-        "the next observation is that of the observed transition: augment it too",
+        "desired_goal must be the same in observation and next observation",
         GOAL,
     ),
     "the observation's goal is forgotten": (
         edited(relabelled, observation=lambda result, seen: seen.observation),
         "panda-push",
-        "desired_goal must be the same in observation and next observation",
+        "the observation is that of the observed transition: augment it too",
         {*GOAL, "reward", "termination"},
     ),
     "the achieved goal is moved instead of the thing": (
