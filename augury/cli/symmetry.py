@@ -20,6 +20,7 @@ from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
 from augury.references import is_reference
 from augury.report import tables
+from augury.runs.files import replacing
 from augury.symmetry import DEFAULT_TOLERANCE, symmetrise
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
@@ -111,7 +112,10 @@ class Symmetry:
         terms = None if self.terms is None else self.terms.name
         source = Source(self.symmetrise or Path(self.model), terms, (f"{verdict}.",))
         mirror, out = mirror_of(model, listed, found.reflection), checked_out(self.export, self.out)
-        return export(mirror, self.export, out, source)
+        try:
+            return export(mirror, self.export, out, source)
+        except OSError as error:
+            raise UserError(f"cannot write {out}: {error.strerror}") from error
 
     def _symmetrised(self, out: Path) -> list[dict[str, Any]]:
         """The model made symmetric, written, and read again from its file."""
@@ -121,7 +125,8 @@ class Symmetry:
             raise UserError(f"--symmetrise would overwrite {out}: name another file")
         with Console(stderr=True).status("making it symmetric"):
             done = symmetrise(Path(self.model), self.normal or "auto", side=self.side, **self._mirror())
-            done.document.write(out)
+            with replacing(out) as temporary:
+                done.document.write(temporary)
         if not self.json:
             console.print(tables.symmetrised(done))
         print(f"wrote {out}", file=sys.stderr if self.json else sys.stdout)
