@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -34,6 +33,7 @@ import msgspec
 from augury.errors import UserError, nearest
 from augury.references import reference_to
 from augury.study.claims import Axis, Claim
+from augury.toml_files import read_toml
 
 Table = dict[str, Any]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -96,12 +96,7 @@ class ChanceStudy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 def read(path: Path) -> Study | ChanceStudy:
     """A study from its file."""
-    try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from error
+    written = read_toml(path)
     kind = ChanceStudy if "chances" in written else Study
     study: Study | ChanceStudy = converted(written, kind, str(path))
     if isinstance(study, Study):

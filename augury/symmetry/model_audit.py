@@ -113,6 +113,7 @@ def audit(
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> Audit:
     """Derive the reflection of a model, and list what breaks it or rotations about the vertical."""
+    limit = checked(tolerance)
     seen = tuple(positions(model) + velocities(model) if table is None else table)
     mirror = reflection(model, normal, pairs, distance=distance, reference=reference, only=only)
     rotation_findings = tuple(audit_rotation(model))
@@ -133,7 +134,7 @@ def audit(
         simulated_rotation=simulated(model, rotation(model, ANGLE), states, count=STATES)
         if rotates
         else None,
-        tolerance=checked(tolerance),
+        tolerance=limit,
     )
 
 

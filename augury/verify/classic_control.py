@@ -17,9 +17,9 @@ from gymnasium.envs.classic_control import (
     MountainCarEnv,
     PendulumEnv,
 )
-from gymnasium.spaces import Box
 
 from augury.verify.base import Rows
+from augury.verify.observing import Observing
 
 
 class _Maps(NamedTuple):
@@ -55,22 +55,12 @@ def is_classic(env: Any) -> bool:
     return type(env) in _MAPS
 
 
-class Placed:
+class Placed(Observing):
     """One of them, with a `restore` that sets its state."""
 
     def __init__(self, env: Any) -> None:
-        self.env, self.unwrapped, self._maps = env, env.unwrapped, _MAPS[type(env)]
-        seen = env.observation_space
-        self.observation_space = Box(-np.inf, np.inf, seen.shape, np.float64)
-        self.action_space = env.action_space
-
-    def reset(self, **options: Any) -> tuple[Rows, dict[str, Any]]:
-        _, info = self.env.reset(**options)
-        return self._observation(), info
-
-    def step(self, action: Any) -> tuple[Any, ...]:
-        _, *outcome = self.env.step(action)
-        return self._observation(), *outcome
+        super().__init__(env)
+        self._maps = _MAPS[type(env)]
 
     def restore(self, observation: Rows, extras: Mapping[str, Any]) -> None:
         """As if an episode had just begun there."""

@@ -37,6 +37,7 @@ from augury.verify.classic_control import Placed, is_classic
 from augury.verify.episodes import with_later_goals
 from augury.verify.limits import at_limit, touching
 from augury.verify.observations import entries_table, numbered, numbered_entries, taken
+from augury.verify.observing import Observing
 from augury.verify.played import gathered
 
 
@@ -201,22 +202,12 @@ class _Counted:
             self.env.unwrapped.s = state
 
 
-class Probed:
+class Probed(Observing):
     """A MuJoCo environment, with a `restore` that sets positions and velocities."""
 
     def __init__(self, env: Any) -> None:
-        self.env, self.unwrapped, self.model = env, env.unwrapped, env.model
-        self.table = observation_table(env)
-        self.observation_space = Box(-np.inf, np.inf, env.observation_space.shape, np.float64)
-        self.action_space = env.action_space
-
-    def reset(self, **options: Any) -> tuple[Rows, dict[str, Any]]:
-        _, info = self.env.reset(**options)
-        return self._observation(), info
-
-    def step(self, action: Any) -> tuple[Any, ...]:
-        _, *outcome = self.env.step(action)
-        return self._observation(), *outcome
+        super().__init__(env)
+        self.model, self.table = env.model, observation_table(env)
 
     def restore(self, observation: Rows, extras: Mapping[str, Any]) -> None:
         """What is not observed gets the model's own value; the solver starts afresh."""

@@ -22,7 +22,6 @@ An error names the file, the group, the term and the key.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ import msgspec
 
 from augury.errors import UserError, nearest, unknown_name
 from augury.symmetry.observed.kinds import ACTIONS, KINDS, PreviousAction, Term
+from augury.toml_files import read_toml
 
 Entry = str | dict[str, Any]
 """A term: its kind, or a table with its kind and what else it says."""
@@ -69,13 +69,7 @@ class Described(msgspec.Struct, frozen=True):
 
 def read(path: Path) -> Described:
     """The terms that a file lists."""
-    try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from error
-    return described(written, str(path))
+    return described(read_toml(path), str(path))
 
 
 def described(written: Mapping[str, Any], where: str = "terms") -> Described:
