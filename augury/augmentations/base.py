@@ -7,7 +7,6 @@ dataclasses; their numbers are pytree leaves, so agents of one fleet may each ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
 import jax
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from augury.errors import UserError
+from augury.pytrees import frozen_pytree, static
 from augury.transition import Array, Key, Transition
 
 T = TypeVar("T")
@@ -26,15 +26,10 @@ class Augmentation(Protocol):
     def __call__(self, key: Key, transition: Transition) -> Transition: ...
 
 
-def static(**options: Any) -> Any:
-    """A field that is part of the function itself, not a number that may vary."""
-    return field(metadata={"static": True}, **options)
-
-
 @dataclass_transform(frozen_default=True, field_specifiers=(static,))
 def augmentation(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass whose fields are leaves of a pytree, but for `static()` ones."""
-    return jax.tree_util.register_dataclass(dataclass(frozen=True)(cls))
+    return frozen_pytree(cls)
 
 
 def needs_of(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from augury.augmentations.base import augmentation, describe, static
+from augury.augmentations.base import augmentation, describe
 from augury.errors import UserError, unknown_name
+from augury.pytrees import static
 from augury.transition import Array, Key, Transition
 
 Strategy = Literal["future", "final"]

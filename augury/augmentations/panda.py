@@ -8,10 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from augury.augmentations.base import augmentation, static
+from augury.augmentations.base import augmentation
 from augury.augmentations.goals import Hindsight, Strategy, relabelled
 from augury.envs.panda.goals import FAR_CANDIDATES, NEAR_DRAWS, GoalTask
 from augury.errors import UserError
+from augury.pytrees import static
 from augury.transition import Array, Key, Transition
 
 

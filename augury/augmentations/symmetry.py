@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from augury import envs
-from augury.augmentations.base import augmentation, static
+from augury.augmentations.base import augmentation
 from augury.envs.mujoco.anatomy import Anatomy
 from augury.envs.mujoco.probe import is_mujoco, observation_table, unwrapped
 from augury.envs.mujoco.quantities import Quantity, positions, velocities
 from augury.errors import UserError
+from augury.pytrees import static
 from augury.symmetry import (
     AffineMap,
     Heading,

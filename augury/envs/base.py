@@ -33,17 +33,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
 
+import jax
 import numpy as np
 import numpy.typing as npt
 
+from augury.pytrees import frozen_pytree, static
 from augury.transition import Array, Key, Observation, Transition
 
 Measure = Literal["success", "returns"]
 Bounds = Any  # an array of float32, or a dict of them: as an observation is
 State = Any  # whatever pytree the environment carries from step to step
 RunsIn = Literal["program", "device", "host"]
+T = TypeVar("T")
 
 
 class Panel(NamedTuple):
@@ -181,6 +184,31 @@ class JaxEnvironment(_Defaults):
     """
 
     runs_in: ClassVar[RunsIn] = "program"
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(static,))
+def with_numbers(cls: type[T]) -> type[T]:
+    """Make a `JaxEnvironment` a frozen dataclass with numbers in which agents of one fleet may differ.
+
+    Its fields are numbers, or tuples of them, but for `static()` ones. Arms that differ in numbers alone
+    share a compiled program. So name, horizon, bounds and shapes follow from static fields only.
+    """
+    made: Any = frozen_pytree(cls)
+    made.has_numbers = True
+    return made
+
+
+def numbers_of(environment: Any) -> Any:
+    """The environment itself, where agents of one fleet may differ in its numbers; else None."""
+    # A subclass that was not made `with_numbers` itself is no pytree.
+    differs = "has_numbers" in vars(type(environment)) and environment.runs_in == "program"
+    return environment if differs else None
+
+
+def without_numbers(environment: Any) -> Any:
+    """The same for all environments that share a program: numbers that agents may differ in are blank."""
+    numbers = numbers_of(environment)
+    return environment if numbers is None else jax.tree.map(lambda number: 0.0, numbers)
 
 
 class HostEnvironment(_Defaults):

@@ -19,6 +19,7 @@ from augury.augmentations.base import needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
 from augury.envs.actions import action_bounds, blank_action
+from augury.envs.base import numbers_of, without_numbers
 from augury.fleet.arm import Arm
 from augury.fleet.program.base import Settings, blank_observation
 from augury.fleet.program.in_jax import JaxProgram
@@ -47,8 +48,8 @@ def program_of(arm: Arm) -> JaxProgram | HostProgram:
     with_host = partial(HostProgram, extras=extras)
     kinds: dict[str, Any] = {"program": JaxProgram, "device": JaxProgram, "host": with_host}
     program: JaxProgram | HostProgram = kinds[environment.runs_in](
-        environment=environment,
-        evaluation_environment=envs.make(arm.evaluation_environment or arm.environment),
+        environment=without_numbers(environment),
+        evaluation_environment=without_numbers(envs.make(arm.evaluation_environment or arm.environment)),
         algorithm=ALGORITHMS[arm.algorithm](actions=_actions(environment), hidden=arm.hidden),
         replay=Replay(
             layout=Layout.of(example(environment, extras)),
@@ -82,11 +83,16 @@ def settings_of(arm: Arm) -> Settings:
     def repeated(leaf: Any) -> Any:
         return jnp.broadcast_to(jnp.asarray(leaf), (arm.agents, *jnp.shape(leaf)))
 
+    def own(environment: Any) -> Any:
+        return jax.tree.map(each, numbers_of(envs.make(environment)))
+
     return Settings(
         key=jax.vmap(jax.random.key)(np.array(arm.seeds, np.uint32)),
         hyper=Hyperparameters(*(each(getattr(arm, name)) for name in Hyperparameters._fields)),
         ratio=each(arm.ratio),
         augmentation=jax.tree.map(repeated, augmentation_of(arm)),
+        environment=own(arm.environment),
+        evaluation_environment=own(arm.evaluation_environment or arm.environment),
     )
 
 

@@ -68,15 +68,25 @@ class Compiled:
         def rounds(agent: Agent, settings: Settings, first: Array, count: Array) -> Agent:
             # The count is an argument, so that no count needs a new compilation.
             self.traces += 1
+            own = program.for_agent(settings)
             return jax.lax.fori_loop(
-                first, first + count, lambda round_, agent: program.round(agent, settings, round_), agent
+                first, first + count, lambda round_, agent: own.round(agent, settings, round_), agent
             )
 
+        def init(settings: Settings) -> Agent:
+            return program.for_agent(settings).init(settings)
+
+        def evaluate(agent: Agent, settings: Settings, rounds: Array) -> Measured:
+            return program.for_agent(settings).evaluate(agent, settings, rounds)
+
+        def play(actor: Parameters, settings: Settings, seed: Array) -> tuple[Array, Array]:
+            return program.for_agent(settings).play(actor, settings, seed)
+
         each = _one_by_one if is_cpu(mesh) else _all_at_once
-        self.init = spread(each(program.init), mesh, own=1)
+        self.init = spread(each(init), mesh, own=1)
         self.advance = spread(each(rounds, 2), mesh, own=2, common=2, donate_argnums=0)
-        self.evaluate = spread(each(program.evaluate, 1), mesh, own=2, common=1)
-        self.play = spread(each(program.play, 1), mesh, own=2, common=1)
+        self.evaluate = spread(each(evaluate, 1), mesh, own=2, common=1)
+        self.play = spread(each(play, 1), mesh, own=2, common=1)
 
 
 @lru_cache(maxsize=8)

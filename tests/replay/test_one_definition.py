@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from augury import Transition
 from augury.augmentations import augmentation, from_numpy
-from augury.augmentations.base import static
+from augury.pytrees import static
 from augury.replay import Layout, Replay
 from augury.replay.ring import LISTS, RINGS
 from augury.sb3 import AugmentedReplayBuffer

@@ -9,8 +9,8 @@ import pytest
 
 from augury import Transition
 from augury.augmentations import augmentation
-from augury.augmentations.base import static
 from augury.augmentations.goals import LATER_GOALS
+from augury.pytrees import static
 from augury.replay import Layout, Replay, survey
 from augury.replay.coverage import Grid
 from augury.transition import Array, Key

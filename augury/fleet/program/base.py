@@ -51,6 +51,9 @@ class Settings(NamedTuple):
     ratio: Array
     """m."""
     augmentation: Augmentation | None
+    environment: Any = None
+    """The agent's own, where environments differ in their numbers."""
+    evaluation_environment: Any = None
 
 
 class Measured(NamedTuple):

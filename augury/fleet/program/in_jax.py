@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -46,6 +46,11 @@ class JaxProgram(Program):
 
     environment: StepsInJax
     evaluation_environment: StepsInJax
+
+    def for_agent(self, settings: Settings) -> JaxProgram:
+        """The program with an agent's own environments, where they differ in their numbers."""
+        named = {name: getattr(settings, name) for name in ("environment", "evaluation_environment")}
+        return replace(self, **{name: own for name, own in named.items() if own is not None})
 
     def init(self, settings: Settings) -> Agent:
         """An agent that has seen nothing."""
