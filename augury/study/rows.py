@@ -11,7 +11,8 @@ import msgspec
 from augury.errors import UserError
 from augury.fleet import Arm
 from augury.runs import files
-from augury.study.schema import Count, Study, Table, converted
+from augury.study.schema import Count, Study, Table
+from augury.toml_files import converted
 
 Goals = Literal["all", "quadrant"]
 _LONGEST = 100

@@ -23,17 +23,15 @@ An error names the file, the table and the key.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import msgspec
 
-from augury.errors import UserError, nearest
+from augury.errors import UserError
 from augury.references import reference_to
 from augury.study.claims import Axis, Claim
-from augury.toml_files import read_toml
+from augury.toml_files import converted, read_toml
 
 Table = dict[str, Any]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -123,14 +121,6 @@ def _importable(value: Any) -> str:
     return reference
 
 
-def converted(written: Any, kind: Any, where: str, table: str = "") -> Any:
-    """A table as what it should be, or an error that names file, table and key."""
-    try:
-        return msgspec.convert(written, kind)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{where}: {_in_words(str(error), kind, table)}") from None
-
-
 def _check(study: Study, where: str) -> None:
     if not study.arms:
         raise UserError(f"{where}: a study needs [[arms]]")
@@ -152,60 +142,3 @@ def _check(study: Study, where: str) -> None:
 def claim_place(number: int, claim: Claim) -> str:
     """Where a claim stands, for errors: one line, whatever it says."""
     return f"[[claims]] {number} ('{' '.join(claim.says.split())}')"
-
-
-_EXPECTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a string",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
-_GOT = {**_EXPECTED, "float": "a fraction"}
-
-
-def _in_words(message: str, kind: Any, table: str) -> str:
-    """The message of msgspec in words, with the table and key as in the file, and the key that was meant."""
-    said, _, path = message.partition(" - at ")
-    steps = re.findall(r"\.(\w+)(?:\[(\d+)\])?", path)
-    unknown = re.search(r"unknown field `(.+)`", said)
-    missing = re.search(r"missing required field `(.+)`", said)
-    for name, number in steps if unknown or missing else steps[:-1]:
-        table = f"[[{name}]] {int(number) + 1}" if number else f"[{name}]"
-        kind = next(part for part in _parts(_kinds(kind)[name]) if hasattr(part, "__struct_fields__"))
-    where = f"in {table}, " if table else ""
-    if unknown:
-        return f"{where}unknown key '{unknown[1]}'{nearest(unknown[1], _kinds(kind))}"
-    if missing:
-        return f"{where}'{missing[1]}' is missing"
-    name, number = steps[-1]
-    key = f"{where}{f'item {int(number) + 1} of ' if number else ''}'{name}'"
-    if wrong := re.search(r"[Ii]nvalid enum value '(.+)'", said):
-        choices = [part for part in _parts(_kinds(kind)[name]) if isinstance(part, str)]
-        return f"{key} cannot be '{wrong[1]}'{nearest(wrong[1], choices)}"
-    expected, _, got = said.removeprefix("Expected ").partition(", got ")
-    return f"{key} must be {_named(expected, _EXPECTED)}" + (f", not {_named(got, _GOT)}" if got else "")
-
-
-def _named(kinds: str, names: dict[str, str]) -> str:
-    """Kinds of values in words: `str | array` is a string or a list."""
-
-    def either(found: re.Match[str]) -> str:
-        known = [names.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
-        return " or ".join(known)
-
-    words = re.sub(r"`(.+?)`", either, kinds).removesuffix(".0")
-    return words.replace(">=", "of at least").replace("<=", "of at most").replace(">", "above")
-
-
-def _kinds(kind: Any) -> dict[str, Any]:
-    """The keys that a table may have, and the kind of value of each."""
-    return {field.name: field.type for field in msgspec.structs.fields(kind)}
-
-
-def _parts(kind: Any) -> Iterator[Any]:
-    """A type and all that it is made of, values of literals too."""
-    yield kind
-    for part in get_args(kind):
-        yield from _parts(part)

@@ -11,6 +11,7 @@ import torch
 
 import augury.symmetry
 from augury.errors import UserError
+from augury.symmetry.observed.listing import described
 from tests.quadruped import EXAMPLES
 
 MODEL = EXAMPLES / "quadruped.xml"
@@ -131,7 +132,7 @@ def test_groups_are_named():
         ([{"name": "x"}], {}, "has no 'kind'"),
         (["command", "command"], {}, "lists 'command' twice: give one of them a name"),
         ([{"kind": "contacts", "foot": ["a"]}], {}, "contacts: .*'foot'.*did you mean 'feet'"),
-        ([{"kind": "contacts"}], {}, "the key 'feet' is missing"),
+        ([{"kind": "contacts"}], {}, "contacts: 'feet' is missing"),
         ([{"kind": "contacts", "feet": ["front_left_fot"]}], {}, "no body, geom or site .*front_left_foot"),
         ([{"kind": "contacts", "feet": FEET[:1]}], {}, "not its mirror image, front_right_shin"),
         ([{"kind": "contacts", "feet": FEET[:3]}], {}, "not its mirror image, hind_right_shin"),
@@ -140,7 +141,11 @@ def test_groups_are_named():
         ([{"kind": "custom", "signs": [1, 1, 1], "exchange": [1, 2, 0]}], {}, "mirrored twice, number 0"),
         ([{"kind": "custom", "signs": [1, 1], "exchange": [0, 0]}], {}, "the numbers 0 to 1 once each"),
         ([{"kind": "sensor", "sensor": "giro"}], {}, "did you mean 'gyro'"),
-        ([{"kind": "height_scan", "x": 0, "y": 1}], {}, "height_scan: .*>= 1"),
+        (
+            [{"kind": "height_scan", "x": 0, "y": 1}],
+            {},
+            "height_scan: 'x' must be a whole number of at least 1",
+        ),
         (["command"], {"actions": "torques"}, "unknown kind of term 'torques'"),
         (["command"], {"sizes": {"observation": 4}}, "has 4 numbers, but its terms describe 3: command 3"),
         (["command"], {"sizes": {"action": 8}}, "'action' has 8 numbers, but its terms describe 12"),
@@ -150,6 +155,19 @@ def test_groups_are_named():
 def test_what_is_wrong_is_named(terms, settings, message):
     with pytest.raises(UserError, match=message):
         mirror(*terms, **settings)
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ({"terms": ["command"], "history": 0}, r"in \[observations\], 'history' must be .* of at least 1"),
+        ({"term": ["command"]}, r"in \[observations\], unknown key 'term': did you mean 'terms'"),
+        ([7], "item 1 of a value of 'observations' must be a string or a table, not a whole number"),
+    ],
+)
+def test_what_is_wrong_in_a_group_is_named(group, message):
+    with pytest.raises(UserError, match=f"^terms: {message}"):
+        described({"observations": {"policy": group}})
 
 
 def test_a_model_that_is_not_symmetric_is_refused_and_one_that_almost_is_warned_of(tmp_path):

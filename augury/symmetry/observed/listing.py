@@ -29,8 +29,8 @@ from typing import Any
 import msgspec
 
 from augury.errors import UserError, nearest, unknown_name
-from augury.symmetry.observed.kinds import ACTIONS, KINDS, PreviousAction, Term
-from augury.toml_files import read_toml
+from augury.symmetry.observed.kinds import ACTIONS, KINDS, Count, PreviousAction, Term
+from augury.toml_files import converted, read_toml
 
 Entry = str | dict[str, Any]
 """A term: its kind, or a table with its kind and what else it says."""
@@ -40,7 +40,7 @@ class Stack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A group of terms of which several frames are observed, one whole frame after the other."""
 
     terms: tuple[Entry, ...]
-    history: int = 1
+    history: Count = 1
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ def read(path: Path) -> Described:
 
 def described(written: Mapping[str, Any], where: str = "terms") -> Described:
     """The terms that such a table lists."""
-    listing: Listing = _converted(written, Listing, where)
+    listing: Listing = converted(written, Listing, where)
     action = _term(listing.actions, ACTIONS, f"{where}: actions")
     groups, history = {}, {}
     for group, entries in listing.observations.items():
@@ -111,18 +111,5 @@ def _term(entry: Entry, kinds: Mapping[str, type[Term]], where: str) -> Term:
     kind = fields["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise UserError(f"{where}: {unknown_name('kind of term', str(kind), kinds)}")
-    made: Term = _converted(fields, kinds[kind], f"{where}: {fields.get('name', kind)}")
+    made: Term = converted(fields, kinds[kind], f"{where}: {fields.get('name', kind)}")
     return made
-
-
-def _converted(written: Any, kind: Any, where: str) -> Any:
-    try:
-        return msgspec.convert(written, kind)
-    except msgspec.ValidationError as error:
-        message = str(error)
-        if "unknown field" in message:
-            field = message.split("`")[1]
-            message = f"there is no key '{field}'{nearest(field, kind.__struct_fields__)}"
-        elif "missing required field" in message:
-            message = f"the key '{message.split('`')[1]}' is missing"
-        raise UserError(f"{where}: {message}") from None
