@@ -16,8 +16,9 @@ from rich.text import Text
 
 from augury.cli.output import console, say
 from augury.cli.study_run import Run
+from augury.files import replacing
 from augury.fleet import keep_compiled
-from augury.runs.files import claimed, replacing
+from augury.runs.files import claimed
 from augury.study import chances
 from augury.study.arms import Size, StudyArm
 from augury.study.cluster import Cluster

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from augury.cli.output import by_number, console
 from augury.errors import UserError
-from augury.runs.files import replacing
+from augury.files import replacing
 from augury.runs.results import rounded, score
 from augury.runs.scores import middle
 from augury.study.record import Record

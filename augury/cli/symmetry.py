@@ -18,10 +18,10 @@ from augury.cli.output import console
 from augury.envs.adapters import is_adapted
 from augury.envs.mujoco import robots
 from augury.errors import UserError, unknown_name
+from augury.files import replacing
 from augury.references import is_reference
 from augury.report import tables
-from augury.runs.files import replacing
-from augury.symmetry import DEFAULT_TOLERANCE, symmetrise
+from augury.symmetry import DEFAULT_TOLERANCE, Symmetrised, symmetrise
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
 from augury.symmetry.model_audit import Audit, read_model
@@ -78,11 +78,18 @@ class Symmetry:
         if self.side is not None and self.symmetrise is None:
             raise UserError("--side belongs to --symmetrise OUT.xml")
         listed = self._listed()
-        models = self._models() if self.symmetrise is None else self._symmetrised(self.symmetrise)
+        changes: dict[str, Any] = {}
+        if self.symmetrise is None:
+            models = self._models()
+        else:
+            done = self._symmetrised(self.symmetrise)
+            changes = {"changes": [each.as_json() for each in done.changes]}
+            plane = {"normal": done.reflection.normal_name}
+            models = [{"model": read_model(self.symmetrise), "name": str(self.symmetrise), **plane}]
         with Console(stderr=True).status("asking the simulator"):
             audits = [audit(tolerance=self.tolerance, **self._mirror(), **each) for each in models]
         if self.json:
-            print(json.dumps([each.as_json() for each in audits], indent=2))
+            print(json.dumps([each.as_json() | changes for each in audits], indent=2))
         else:
             console.print(tables.mirror_map(audits[-1]))
             for each in audits:
@@ -112,13 +119,10 @@ class Symmetry:
         terms = None if self.terms is None else self.terms.name
         source = Source(self.symmetrise or Path(self.model), terms, (f"{verdict}.",))
         mirror, out = mirror_of(model, listed, found.reflection), checked_out(self.export, self.out)
-        try:
-            return export(mirror, self.export, out, source)
-        except OSError as error:
-            raise UserError(f"cannot write {out}: {error.strerror}") from error
+        return export(mirror, self.export, out, source)
 
-    def _symmetrised(self, out: Path) -> list[dict[str, Any]]:
-        """The model made symmetric, written, and read again from its file."""
+    def _symmetrised(self, out: Path) -> Symmetrised:
+        """The model made symmetric, and written."""
         if not self.model.endswith(MODEL_FILES):
             raise UserError(f"--symmetrise needs a model's file: {self.model} is none")
         if out.resolve() == Path(self.model).resolve():
@@ -130,8 +134,7 @@ class Symmetry:
         if not self.json:
             console.print(tables.symmetrised(done))
         print(f"wrote {out}", file=sys.stderr if self.json else sys.stdout)
-        plane = {"normal": done.reflection.normal_name}
-        return [{"model": read_model(out), "name": str(out), **plane}]
+        return done
 
     def _models(self) -> list[dict[str, Any]]:
         """The models to audit; the last one decides the exit code."""

@@ -18,11 +18,12 @@ from augury.cli.output import check_seconds, console, say
 from augury.cli.runs import print_table
 from augury.cli.settings import Settings
 from augury.errors import RaisedElsewhere, UserError
+from augury.files import PARTIAL, replacing
 from augury.fleet import Arm, Interrupted, load_policies, resolved, train_fleet
 from augury.fleet.progress import Display
 from augury.fleet.training import Progress
 from augury.runs import checkpoints, results
-from augury.runs.files import LOCK, PARTIAL, claimed, replacing, slug
+from augury.runs.files import LOCK, claimed, slug
 
 TRACEBACK = "traceback.txt"
 """In a run's folder, where an environment raised an error."""

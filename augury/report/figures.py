@@ -19,8 +19,8 @@ from matplotlib.ticker import MaxNLocator
 
 from augury.envs.base import Measure
 from augury.errors import UserError
+from augury.files import replacing
 from augury.report.statistics import iqm_curve
-from augury.runs.files import replacing
 from augury.runs.results import Result
 from augury.study.claims import Axis
 from augury.study.record import Record

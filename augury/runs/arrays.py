@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from augury.runs.files import replacing
+from augury.files import replacing
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 _CHECKSUMS = "checksums"

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and folders that one run has for itself."""
+"""Where a run keeps its files: names as parts of paths, and folders that one run has for itself."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from augury.errors import UserError
 
-PARTIAL = ".partial"
 LOCK = ".lock"
 
 
@@ -42,19 +41,3 @@ def claimed(folder: Path) -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write to; it becomes `path` when the block ends well, and is removed otherwise."""
-    temporary = path.with_name(f".{path.name}{PARTIAL}")
-    try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -17,9 +17,9 @@ import numpy as np
 from augury.envs import ENVIRONMENTS
 from augury.envs.base import Measure
 from augury.errors import UserError
+from augury.files import replacing
 from augury.runs import arrays
 from augury.runs.arrays import Arrays
-from augury.runs.files import replacing
 
 RUN = "run.json"
 EVALUATIONS = "evaluations.npz"

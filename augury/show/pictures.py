@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from augury.envs import Panel
 from augury.errors import UserError
-from augury.runs.files import replacing
+from augury.files import replacing
 from augury.transition import Transition
 from augury.verify.base import Policy
 from augury.verify.simulators import source_of

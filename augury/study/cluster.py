@@ -27,8 +27,8 @@ import numpy as np
 
 from augury.envs.mujoco.physics import CORES
 from augury.errors import UserError
+from augury.files import replacing
 from augury.runs import checkpoints
-from augury.runs.files import replacing
 from augury.study.local import Local
 from augury.study.processes import check_needs
 from augury.study.runner import Died, Job, Stopped

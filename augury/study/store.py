@@ -24,8 +24,8 @@ import msgspec
 import numpy as np
 
 from augury.errors import UserError
+from augury.files import replacing
 from augury.runs import checkpoints, results
-from augury.runs.files import replacing
 from augury.runs.results import Result
 from augury.study.claims import Axis, Claim
 from augury.study.record import Finished, Record

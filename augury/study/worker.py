@@ -22,9 +22,10 @@ import numpy as np
 
 from augury import envs
 from augury.errors import UserError
+from augury.files import replacing
 from augury.fleet import Arm, Interrupted, Progress, keep_compiled, train_fleet, use_all_cores
 from augury.runs import checkpoints, results
-from augury.runs.files import LOCK, replacing
+from augury.runs.files import LOCK
 from augury.study.store import FINISHED, PLACES, PROGRESS, UNFINISHED
 
 JOB, LOG = "job.json", "log.txt"

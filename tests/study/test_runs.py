@@ -22,9 +22,10 @@ from rich.console import Console
 
 from augury.cli import main
 from augury.errors import UserError
+from augury.files import replacing
 from augury.fleet import Arm, Result
 from augury.runs import checkpoints, results
-from augury.runs.files import claimed, replacing
+from augury.runs.files import claimed
 from augury.study import chances, runner, worker
 from augury.study.arms import Size, StudyArm, arms_of
 from augury.study.local import Local

@@ -393,3 +393,15 @@ def test_a_map_that_the_simulator_contradicts_is_not_written(tmp_path):
     with pytest.raises(UserError, match=message):
         export(bent, "numpy", tmp_path / "mirror.py", Source(path))
     assert not (tmp_path / "mirror.py").exists()
+
+
+def test_a_map_is_not_written_without_its_tests(mirror, tmp_path):
+    (tmp_path / "test_mirror.py").mkdir()
+    (tmp_path / "mirror.py").write_text("old")
+    with pytest.raises(UserError, match=r"cannot write .*test_mirror\.py: Is a directory"):
+        exported(mirror, "numpy", tmp_path)
+    assert (tmp_path / "mirror.py").read_text() == "old"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mirror.py", "test_mirror.py"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*file/mirror\.py: "):
+        exported(mirror, "numpy", tmp_path / "file")

@@ -11,9 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from augury.files import replacing
 from augury.report.figures import AXES, COLOURS
 from augury.report.page import arms, claims, curves, origin
-from augury.runs.files import replacing
 from augury.study.record import Record
 
 

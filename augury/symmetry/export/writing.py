@@ -13,6 +13,7 @@ import mujoco
 
 import augury
 from augury.errors import UserError
+from augury.files import replacing
 from augury.symmetry.export import code, simulator
 from augury.symmetry.export.asking import (
     compared_bodies,
@@ -63,9 +64,11 @@ def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[
         "EFFECT_TOLERANCE": max(allowed.effects, 10 * rounding),
         "ROUNDING": rounding,
     }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
-    tests.write_text(_tests(mirror, form, out, source, constants), encoding="utf-8")
+    with replacing(out) as temporary:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        with replacing(tests) as beside:
+            beside.write_text(_tests(mirror, form, out, source, constants), encoding="utf-8")
     return out, tests
 
 
