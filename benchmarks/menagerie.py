@@ -110,8 +110,7 @@ def worst(found: Audit) -> str:
         return "none"
     if one.size is None or one.relative is None:
         return f"{one.parameter} of {one.first}"
-    size = f"{one.size:.2g} {one.unit}".strip()
-    return f"{one.parameter} of {one.first}: {size}, {100 * one.relative:.2g}%"
+    return f"{one.parameter} of {one.first}: {one.difference}, {100 * one.relative:.2g}%"
 
 
 def spreads(found: Audit) -> tuple[str, str]:

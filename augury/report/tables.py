@@ -135,9 +135,8 @@ def symmetrised(done: Symmetrised) -> RenderableType:
     )
     for one in done.changes:
         itself = one.first == one.second
-        apart = "" if one.size is None else f"{one.size:.3g} {one.unit}"
-        second = ("itself", "") if itself else (one.second, shown(one.second_value))
-        table.add_row(one.parameter, one.first, shown(one.first_value), *second, apart)
+        second = ("itself", "") if itself else (one.second, _short(one.second_value))
+        table.add_row(one.parameter, one.first, _short(one.first_value), *second, one.difference)
     return table
 
 
@@ -205,7 +204,7 @@ def _row(one: Finding) -> tuple[str, ...]:
         _short(one.first_value),
         "itself" if itself else one.second,
         "" if itself else _short(one.second_value),
-        "" if one.size is None else f"{one.size:.2g} {one.unit}".strip(),
+        one.difference,
         "" if one.relative is None else f"{100 * one.relative:.2g}%",
         "" if one.effect is None else f"{one.effect:.1g}",
         one.why if one.size is None else "",

@@ -16,7 +16,7 @@ from augury.symmetry.audit.model import findings_in, not_compared
 from augury.symmetry.maps import AffineMap, Array, Symmetry, SymmetryError
 from augury.symmetry.pairing.elements import both_ways, pair_all
 from augury.symmetry.pairing.images import Pairing
-from augury.symmetry.pairing.part import part_of
+from augury.symmetry.pairing.part import Part, part_of
 from augury.symmetry.part_findings import about_the_part
 from augury.symmetry.planes import best_mirror
 from augury.symmetry.reference import reference_pose
@@ -94,12 +94,22 @@ def reflection(
     `only` is a regular expression: joints whose names have no match of it stay as they are. The base is
     mirrored with the part. This is a symmetry of the part, not of the robot: the rest still moves it.
     """
-    if isinstance(normal, str) and normal == "auto":
-        return _first_that_serves(
-            lambda each: reflection(model, each, pairs, distance=distance, reference=reference, only=only)
-        )
     part, given = part_of(model, only), both_ways(model, pairs or {})
     pose = None if reference is None else reference_pose(model, reference)
+    if isinstance(normal, str) and normal == "auto":
+        return _first_that_serves(lambda each: _reflection(model, each, given, part, distance, pose))
+    return _reflection(model, normal, given, part, distance, pose)
+
+
+def _reflection(
+    model: mujoco.MjModel,
+    normal: str | npt.ArrayLike,
+    given: Mapping[str, str],
+    part: Part,
+    distance: float | None,
+    pose: Array | None,
+) -> Reflection:
+    """The reflection with this normal."""
     mirror, misfit = best_mirror(model, normal, given, part, distance, pose)
     pairing = pair_all(mirror, given, part)
     sensors, without_map = sensor_map(pairing)

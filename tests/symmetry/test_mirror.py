@@ -339,6 +339,18 @@ def test_the_command_lists_what_is_left_unchanged(tmp_path: Path, capsys, monkey
     assert "not simulated" in said
 
 
+def test_a_pattern_that_fits_no_joint_is_named_with_the_nearest_joints(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "one_armed.xml"
+    path.write_text(ONE_ARMED.format(right=0.1))
+    with pytest.raises(SystemExit) as stopped:
+        main(["symmetry", str(path), "--only", "zzz"])
+    assert stopped.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "no joint's name has a match of 'zzz'; the nearest names are" in said
+    assert "left_hip" in said
+    assert "normal" not in said
+
+
 def test_the_command_says_that_a_mirror_changes_nothing(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     path = tmp_path / "roller.xml"
@@ -351,8 +363,8 @@ def test_the_command_says_that_a_mirror_changes_nothing(tmp_path: Path, capsys, 
 
 def test_a_part_must_have_joints_and_both_sides() -> None:
     model = from_xml(ONE_ARMED.format(right=0.1))
-    with pytest.raises(SymmetryError, match="there are left_hip, right_hip, shoulder, elbow"):
-        reflection(model, only="knee")
+    with pytest.raises(SymmetryError, match=r"^only: no .* of 'sholder'; the nearest names are shoulder, "):
+        reflection(model, only="sholder")
     with pytest.raises(
         SymmetryError, match=r"'left_leg' \(on 'trunk'\) would be: or let `only` match its image"
     ):

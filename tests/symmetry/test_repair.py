@@ -1,5 +1,6 @@
 """Models made symmetric: exact by audit and by simulation, and otherwise as they were."""
 
+import json
 from pathlib import Path
 
 import mujoco
@@ -268,6 +269,12 @@ def test_the_command_writes_audits_and_says_what_it_changed(tmp_path: Path, caps
     assert "0.02 kg·m²" in said  # by which the armatures were apart
     assert " exact\n" in "\n".join(line.rstrip() for line in said.splitlines())
     assert reflection(mujoco.MjModel.from_xml_path(str(out))).findings == []
+    main(["symmetry", str(path), "--symmetrise", str(out), "--json"])
+    (told,) = json.loads(capsys.readouterr().out)
+    assert {each["parameter"]: each["size"] for each in told["changes"]}["joint armature"] == pytest.approx(
+        0.02
+    )
+    assert told["verdict"] == "exact"
 
 
 @pytest.mark.parametrize(

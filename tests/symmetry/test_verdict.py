@@ -14,6 +14,7 @@ from augury.symmetry import SymmetryError, reflection
 from augury.symmetry.audit.units import GROUPS
 from augury.symmetry.effects import mended
 from augury.symmetry.model_audit import audit
+from augury.symmetry.verdict import reason
 
 ROBOT = """
 <mujoco><option cone="elliptic"/>
@@ -87,6 +88,18 @@ def test_an_approximate_model_exits_with_0_and_a_line(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "approximate at a tolerance of 0.05: body mass: left has 1, right has 1.01" in said
     assert "after 1 s positions are off by" in said
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"inertia": 0.0104}, "body inertia: right is 0.0004 kg·m² off the mirror image of left"),
+        ({"mass": 1.01}, "body mass: left has 1, right has 1.01"),
+    ],
+)
+def test_a_verdict_is_one_line_without_matrices(other, said):
+    mirror = reflection(model(**other))
+    assert reason(mirror, 0.05, None).startswith(f"{said}: 0.0")
 
 
 def test_a_finding_has_a_size_in_its_unit_and_relative_and_the_mirrored_value():

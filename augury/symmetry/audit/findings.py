@@ -19,6 +19,8 @@ _SLIDE = mujoco.mjtJoint.mjJNT_SLIDE
 
 TOLERANCE = 1e-9
 """Differences below this, relative to the values, are rounding."""
+_MOST_NUMBERS = 5
+"""Of a value that is read in a line: the impedance of a contact has so many."""
 LATER = frozenset({"springyield"})
 """Parameters that the oldest MuJoCo we support does not have: there, no element has them."""
 
@@ -54,14 +56,31 @@ class Finding:
         """What it is about: one of GROUPS."""
         return group_of(self.parameter)
 
+    @property
+    def difference(self) -> str:
+        """The size as a person reads it; nothing where there is none."""
+        return "" if self.size is None else f"{self.size:.2g} {self.unit}".strip()
+
     def within(self, tolerance: float) -> bool:
         """Whether the difference is that small; an infinite tolerance covers everything."""
         return tolerance == np.inf or (self.relative is not None and self.relative <= tolerance)
 
     def __str__(self) -> str:
+        if self.size is not None and not self._compared_at_a_glance:
+            image = (
+                "its own mirror image" if self.second == self.first else f"the mirror image of {self.first}"
+            )
+            return f"{self.parameter}: {self.second} is {self.difference} off {image}"
         first = f"{self.parameter}: {self.first} has {shown(self.first_value)}"
         second = "" if self.second == self.first else f", {self.second} has {shown(self.second_value)}"
         return f"{first}{second}{self.why and f' ({self.why})'}"
+
+    @property
+    def _compared_at_a_glance(self) -> bool:
+        """Whether both values say how they differ: they should be the same, and are few numbers."""
+        value = self.first_value
+        few = np.size(value) <= _MOST_NUMBERS
+        return not isinstance(value, tuple) or (few and self.mirrored == value)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for a program to read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import mujoco
 import numpy as np
@@ -12,6 +13,8 @@ from augury.symmetry.maps import SymmetryError
 from augury.symmetry.pairing.names import given_name
 
 _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+_NEAREST = 4
+"""Names of joints that are listed where a pattern fits none."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,9 @@ def part_of(model: mujoco.MjModel, only: str | None) -> Part:
     free = np.flatnonzero(model.jnt_type == _FREE).tolist()
     named = [joint for joint in range(model.njnt) if matches(given_name(model, "joint", joint))]
     if not named:
-        names = ", ".join(filter(None, (given_name(model, "joint", joint) for joint in range(model.njnt))))
-        raise SymmetryError(f"only: no joint's name has a match of '{only}': there are {names}")
+        names = [name for joint in range(model.njnt) if (name := given_name(model, "joint", joint))]
+        near = ", ".join(get_close_matches(only, names, n=_NEAREST, cutoff=0.0))
+        raise SymmetryError(f"only: no joint's name has a match of '{only}'; the nearest names are {near}")
     kept = {*named, *free}
     mirrored = set()
     for joint in kept:
