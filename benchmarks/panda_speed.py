@@ -18,6 +18,8 @@ import importlib
 import importlib.util
 import itertools
 import multiprocessing
+import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -65,10 +67,17 @@ def main(counts: tuple[int, ...] = (1, 16, 64), rows: tuple[int, ...] = (64, 512
     """
     if WITH_PANDA_GYM:
         multiprocessing.set_forkserver_preload(["panda_gym"])
+        hush_pybullet()
     else:
         print("panda-gym is not installed and takes no part: pip install 'augury[panda-gym]'")
     a_core(counts, turns)
     all_cores(rows, turns)
+
+
+def hush_pybullet() -> None:
+    """It prints a line for every environment, in worker processes too: only Python's prints are shown."""
+    sys.stdout = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def a_core(counts: tuple[int, ...], turns: int) -> None:

@@ -18,7 +18,8 @@ update. Observations are not normalised. Nobody evaluates.
 
 Peers take turns, each in a process of its own, because a machine's speed drifts: compare the ratios. Speeds
 count all agents together, after compilation, which is stated apart: only the first turn compiles, since Brax
-takes a minute. A peer that is not installed is left out.
+takes a minute; with `--programs FOLDER` compiled programs are kept there for the next run. A peer that is not
+installed is left out.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
@@ -208,11 +210,13 @@ def measured(peer: str, task: str, agents: int, steps: int, programs: str) -> Me
     return result
 
 
-def compare(task: str, counts: list[int], steps: int, peers: list[str], turns: int) -> None:
+def compare(
+    task: str, counts: list[int], steps: int, peers: list[str], turns: int, programs: str | None
+) -> None:
     """Let peers take turns; print medians and ratios."""
     found: dict[tuple[str, int], list[Measured]] = {}
     missing: set[str] = set()
-    with tempfile.TemporaryDirectory() as programs:
+    with nullcontext(programs) if programs else tempfile.TemporaryDirectory() as programs:
         for turn, (peer, agents) in product(range(turns), list(_cases(peers, counts))):
             if peer in missing:
                 continue
@@ -263,13 +267,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="of an agent; by default 10,000 and 16,384")
     parser.add_argument("--peers", nargs="+", choices=list(MEASURES), default=list(MEASURES))
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--programs", help="a folder that keeps compiled programs; by default none does")
     parser.add_argument("--measure", choices=list(MEASURES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     for task in options.tasks:
         work = WORK[task]
         work = work._replace(steps=options.steps or work.steps)
         if options.measure is None:
-            compare(task, options.agents, work.steps, options.peers, options.turns)
+            compare(task, options.agents, work.steps, options.peers, options.turns, options.programs)
             continue
         try:
             print(json.dumps(MEASURES[options.measure](work, options.agents[0])))
