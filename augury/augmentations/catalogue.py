@@ -6,13 +6,16 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from inspect import signature
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from augury import envs
-from augury.augmentations import goal2d, panda, symmetry
+from augury.augmentations import families, goal2d, panda, symmetry
 from augury.augmentations.base import Augmentation, as_pytree, needs_of
 from augury.augmentations.goals import LATER_GOALS
+from augury.envs.families import FAMILIES, Change
 from augury.envs.mujoco.locomotion import TASKS
 from augury.envs.panda.goals import GOAL_TASKS, GoalTask
 from augury.errors import UserError
@@ -30,9 +33,13 @@ class Entry(NamedTuple):
     summary: str = ""
     needs: tuple[str, ...] = ()
     """The extras it reads from a transition."""
+    options: Mapping[str, float] = MappingProxyType({})
+    """Parameters that may be left out, with their defaults: those of families, which have no others."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
+        if self.takes_environment:
+            return tuple(self.options)
         return tuple(name for name in signature(self.make).parameters if name != "task")
 
     @property
@@ -41,10 +48,17 @@ class Entry(NamedTuple):
         return "task" in signature(self.make).parameters
 
     @property
+    def takes_environment(self) -> bool:
+        """Whether it is one of a family's menu, chosen for an environment with its knobs."""
+        return "environment" in signature(self.make).parameters
+
+    @property
     def home(self) -> str:
         """Where it belongs, for those that ask without naming an environment."""
-        if self.takes_task:
-            choices = ", ".join(f"panda-{name}" for name in GOAL_TASKS)
+        if self.takes_task or self.takes_environment:
+            choices = ", ".join(
+                FAMILIES if self.takes_environment else [f"panda-{name}" for name in GOAL_TASKS]
+            )
             raise UserError(f"{self.name} is for several environments: choose one of {choices}")
         if not self.environment:
             raise UserError(f"{self.name} may be for any environment: say which with --environment")
@@ -53,13 +67,19 @@ class Entry(NamedTuple):
     def require(self, environment: Any) -> None:
         """Refuse an environment that is neither its own nor a variant, named after what it varies."""
         where = envs.make(environment)
+        if self.takes_environment:
+            families.offered(self.name.removeprefix(families.PREFIX), where)
+            return
         fits = hasattr(where, "all_goals") if self.takes_task else self._is_variant(where.name)
         if not fits:
             raise UserError(f"augmentation '{self.name}' is for {self.environment}, not for {where.name}")
 
     @property
     def signature(self) -> str:
-        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+        known = [
+            f"{name}={self.options[name]:g}" if name in self.options else name for name in self.parameters
+        ]
+        return f"{self.name}({', '.join(known)})" if known else self.name
 
     def _is_variant(self, environment: str) -> bool:
         return not self.environment or f"{environment}-".startswith(f"{self.environment}-")
@@ -71,6 +91,13 @@ def _goal2d(name: str, make: type[Augmentation]) -> Entry:
 
 def _panda(name: str, make: Callable[..., Augmentation], needs: tuple[str, ...] = ()) -> Entry:
     return Entry(f"panda/{name}", make, "panda-*", (make.__doc__ or "").split("\n")[0], needs)
+
+
+def _family(name: str, change: Change) -> Entry:
+    make = partial(families.menu, name)
+    return Entry(
+        families.PREFIX + name, make, f"{families.PREFIX}*", change.does, (), families.options_of(change)
+    )
 
 
 def _from_the_quadrant(task: GoalTask) -> Augmentation:
@@ -120,6 +147,7 @@ def _built_in() -> Mapping[str, Entry]:
         _rotate("ant"),
         _reflect("humanoid", "Mirror left and right."),
         _rotate("humanoid"),
+        *(_family(name, change) for name, change in families.every_change().items()),
     )
     return {entry.name: entry for entry in entries}
 
@@ -162,21 +190,26 @@ def make(source: Any, environment: Any = None, **parameters: Any) -> Augmentatio
     if environment is not None:
         entry.require(environment)
     given = written | parameters
-    missing = [name for name in entry.parameters if name not in given]
+    missing = [name for name in entry.parameters if name not in given and name not in entry.options]
     if missing:
         raise UserError(f"{entry.name} needs {', '.join(missing)}: write '{entry.signature}'")
     surplus = [name for name in given if name not in entry.parameters]
     if surplus:
         raise UserError(f"{entry.name} takes no {', '.join(surplus)}: write '{entry.signature}'")
-    if not entry.takes_task:
+    if not (entry.takes_task or entry.takes_environment):
         return as_pytree(entry.make(**given))
     if environment is None:
-        raise UserError(f"{entry.name} needs to know its task: make('{source}', 'panda-push')")
+        example = "family/point" if entry.takes_environment else "panda-push"
+        raise UserError(f"{entry.name} needs to know its task: make('{source}', '{example}')")
+    if entry.takes_environment:
+        return entry.make(environment=envs.make(environment), **given)
     return entry.make(task=envs.make(environment).all_goals, **given)  # type: ignore[union-attr]
 
 
 def reference(source: Any) -> str:
     """A text that is the same in every process; `make` takes it if the augmentation can be imported."""
+    if isinstance(source, families.Menu):
+        return source.reference
     home = reference_to(type(source))
     if not is_dataclass(source) or home is None or reference_to(source) is not None:
         return describe(source)

@@ -163,9 +163,15 @@ def _rounded(success: float, returns: float) -> dict[str, float | None]:
     return {name: results.rounded(value, 4) for name, value in scores.items()}
 
 
+def _called(environment: Any) -> str:
+    """An environment's name, with its knobs where it has some."""
+    reference = envs.reference(environment)
+    return reference if "(" in reference else envs.make(environment).name
+
+
 def _slug(arm: Arm) -> str:
     """A folder name that tells what arms mostly differ in."""
-    parts = [envs.make(arm.environment).name, arm.algorithm]
+    parts = [_called(arm.environment), arm.algorithm]
     if arm.augmentation is not None:
         name = re.split("[/:]", augmentations.reference(arm.augmentation))[-1]
         parts += [name, f"m{arm.ratio:g}", f"a{arm.update_ratio:g}"]

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from augury.envs.actions import blank_action
-from augury.envs.base import Environment
+from augury.envs.base import Environment, numbers_of
+from augury.envs.knobs import check_limits
 from augury.errors import UserError
 
 _BASES = {"program": "JaxEnvironment", "device": "JaxEnvironment", "host": "HostEnvironment"}
@@ -21,10 +22,21 @@ _OWN = {"program": _IN_JAX, "device": _IN_JAX, "host": ("vector",)}
 _ENGINE = ("reset", "step", "state", "load_state", "close", "num_envs")
 
 
+_ALIKE: set[Any] = set()
+"""Structures of environments with numbers that were checked: others with the same differ in numbers alone."""
+
+
 def checked(environment: Any) -> Any:
     """The environment, if it is one."""
     try:
-        return _checked(environment)
+        if getattr(environment, "runs_in", None) is None or numbers_of(environment) is None:
+            return _checked(environment)
+        hash(environment)
+        check_limits(environment)
+        if (structure := jax.tree.structure(environment)) not in _ALIKE:
+            _checked(environment)
+            _ALIKE.add(structure)
+        return environment
     except TypeError as error:
         if "unhashable" not in str(error):
             raise

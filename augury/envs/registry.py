@@ -1,4 +1,7 @@
-"""Environments by name, by `module:name`, by the prefix of another library, or as they are."""
+"""Environments by name, by `module:name`, by the prefix of another library, or as they are.
+
+A name may have knobs behind it: `family/point(wind=0.1)`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from augury import references
-from augury.envs import adapters
+from augury.envs import adapters, knobs
 from augury.envs.base import AnyEnvironment
 from augury.envs.checks import checked
 from augury.errors import UserError
@@ -17,6 +20,7 @@ from augury.registry import Registry, origin_of
 
 
 def _built_in() -> Mapping[str, AnyEnvironment]:
+    from augury.envs.families import FAMILIES
     from augury.envs.goal2d import Goal2D
     from augury.envs.mujoco.locomotion import ANT, HUMANOID, TASKS
     from augury.envs.panda.reference.panda_gym import REFERENCES
@@ -32,6 +36,7 @@ def _built_in() -> Mapping[str, AnyEnvironment]:
         *PANDA_TASKS.values(),
         *WARP_PANDA_TASKS.values(),
         *REFERENCES,
+        *(family() for family in FAMILIES.values()),
     )
     return {environment.name: environment for environment in every}
 
@@ -64,13 +69,16 @@ def register(environment: Any) -> Any:
 
 
 def make(source: Any) -> AnyEnvironment:
-    """The environment that a name, a `module:name`, a `prefix:name` or an object stands for."""
+    """The environment that a name, a `module:name`, a `prefix:name` or an object stands for.
+
+    The first two may have knobs: `family/point(wind=0.1, reward='dense')`.
+    """
     if not isinstance(source, str):
         return checked(_adapted(source) if _is_factory(source) else source)
     if adapters.is_adapted(source):
         adapted: AnyEnvironment = checked(adapters.make(source))
         return adapted
-    return _loaded(source) if is_reference(source) else ENVIRONMENTS[source]
+    return _named(source) if "(" in source else _found(source)
 
 
 def load(text: str) -> Any:
@@ -81,14 +89,34 @@ def load(text: str) -> Any:
 def reference(source: Any) -> str:
     """The text by which `make` finds an environment again, in this process or another."""
     if isinstance(source, str):
-        return source
+        if "(" not in source or adapters.is_adapted(source):
+            return source
+        name, _ = knobs.split(source)
+        return knobs.written(make(source), _found(name), name) or source
     if not hasattr(source, "name"):  # a function that makes environments
         return describe(source)
-    if source.name in ENVIRONMENTS and ENVIRONMENTS[source.name] == source:
-        return str(source.name)
+    if source.name in ENVIRONMENTS:
+        registered = ENVIRONMENTS[source.name]
+        if registered == source:
+            return str(source.name)
+        if text := knobs.written(source, registered, source.name):
+            return text
     if adapters.is_adapted(source.name) and adapters.make(source.name) == source:
         return str(source.name)
     return reference_to(source) or _reference_to_class(source) or describe(source)
+
+
+def _found(name: str) -> AnyEnvironment:
+    """An environment by its name or `module:name`, without knobs."""
+    return _loaded(name) if is_reference(name) else ENVIRONMENTS[name]
+
+
+@lru_cache(maxsize=4096)
+def _named(text: str) -> AnyEnvironment:
+    """The environment that a name with knobs stands for: studies name the same ones again and again."""
+    name, given = knobs.split(text)
+    environment: AnyEnvironment = checked(knobs.turned(_found(name), name, given or ""))
+    return environment
 
 
 @lru_cache(maxsize=64)
@@ -125,9 +153,12 @@ def _made(found: Any, what: str) -> Any:
 
 
 def _reference_to_class(environment: Any) -> str | None:
-    """That of its class, where it makes an equal environment without arguments."""
+    """That of its class, where it makes an equal environment without arguments, or one with other knobs."""
     kind = type(environment)
+    name = reference_to(kind)
     try:
-        return reference_to(kind) if kind() == environment else None
+        default = kind()
+        same = bool(default == environment)
     except Exception:  # it takes arguments, say
         return None
+    return name if name is None or same else knobs.written(environment, default, name)

@@ -35,7 +35,7 @@ def named(name: str, environment: str | None) -> Callable[..., Transition]:
     A plain function stays one: whether it is written in JAX or in NumPy shows when it is run.
     """
     entry, _ = parse(name)
-    found = make(name, environment if entry.takes_task else None)
+    found = make(name, environment if entry.takes_task or entry.takes_environment else None)
     return found.function if isinstance(found, Plain) else found
 
 

@@ -12,6 +12,7 @@ import msgspec
 from augury.augmentations.catalogue import parse
 from augury.envs import ENVIRONMENTS, make
 from augury.envs.adapters import is_adapted
+from augury.envs.knobs import split
 from augury.errors import UserError, unknown_name
 from augury.fleet import Arm, resolved
 from augury.references import is_reference
@@ -63,10 +64,11 @@ def arms_of(study: Study, where: str, size: Size) -> list[StudyArm]:
 
 
 def _check_task(task: str, where: str) -> None:
-    """A task is an environment: a name, a module:name, or a prefix:name."""
-    if not (is_reference(task) or is_adapted(task) or task in ENVIRONMENTS):
-        raise UserError(f"{where}: {unknown_name('task', task, ENVIRONMENTS)}")
+    """A task is an environment: a name or a module:name, with knobs or without, or a prefix:name."""
     try:
+        name, _ = (task, None) if is_adapted(task) else split(task)
+        if not (is_reference(name) or is_adapted(name) or name in ENVIRONMENTS):
+            raise unknown_name("task", name, ENVIRONMENTS)
         make(task)
     except UserError as error:
         raise UserError(f"{where}: {error}") from None

@@ -24,7 +24,7 @@ _NAMED = ("environment", "evaluation_environment", "augmentation")
 
 def identity(asked: dict[str, Any]) -> str | None:
     """The same for arms that were asked to do the same, agent by agent; None where that cannot be known."""
-    if any(is_reference(asked.get(name) or "") for name in _NAMED):
+    if any(is_reference((asked.get(name) or "").partition("(")[0]) for name in _NAMED):
         return None
     return json.dumps(asked, sort_keys=True)
 

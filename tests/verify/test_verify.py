@@ -26,7 +26,7 @@ SAMPLES = 600
 PARAMETERS = {"goal2d/translate-proximal": "(0.3)"}
 
 
-OWN_TASK = [name for name, entry in CATALOGUE.items() if not entry.takes_task]
+OWN_TASK = [name for name, entry in CATALOGUE.items() if not (entry.takes_task or entry.takes_environment)]
 LARGE = [name for name in OWN_TASK if name.startswith(("ant/", "humanoid/"))]
 
 
