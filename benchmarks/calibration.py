@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from augury.report.statistics import Bootstrap, area, difference
 from augury.runs import results
 from augury.runs.scores import Scores
+from augury.runs.statistics import Bootstrap, area, difference
 
 AGENTS = (2, 3, 4, 5, 8, 10, 20, 50)
 

@@ -97,7 +97,7 @@ def draw(scores: Mapping[str, Scores], path: Path) -> None:
     from matplotlib.figure import Figure
 
     from augury.report.figures import COLOURS
-    from augury.report.statistics import iqm_curve
+    from augury.runs.statistics import iqm_curve
 
     figure = Figure(figsize=(9.6, 4.4), layout="constrained")
     panels = {"SB3": "SB3 as it is", f"SB3{FROM_ZERO}": "SB3 from zero biases, as the fleet"}
@@ -171,7 +171,7 @@ def fleet_scores(seeds: int, steps: int) -> dict[str, Scores]:
 
 def report(scores: Mapping[str, Scores]) -> None:
     """IQM and belt at every evaluation."""
-    from augury.report.statistics import iqm_curve
+    from augury.runs.statistics import iqm_curve
 
     for name, values in scores.items():
         curve = iqm_curve(values)

@@ -13,8 +13,8 @@ import tracemalloc
 import numpy as np
 import tyro
 
-from augury.report.statistics import iqm_curve
 from augury.runs.scores import Scores
+from augury.runs.statistics import iqm_curve
 
 ARMS, AGENTS, EVALUATIONS, RESAMPLES = 6, 50, 30, 2_000
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from augury.fleet import Arm, train, use_all_cores
-from augury.report.statistics import iqm_curve
+from augury.runs.statistics import iqm_curve
 
 ARMS = {
     "TD3, no augmentation": {"steps": 60_000},

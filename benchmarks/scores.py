@@ -17,7 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from augury.report.statistics import iqm_curve
+from augury.runs.statistics import iqm_curve
 
 EPISODES = 10
 """Of an evaluation."""

@@ -12,9 +12,9 @@ from augury.lazy import loading
 if TYPE_CHECKING:
     from augury.report.figures import common_measure, study_figure
     from augury.report.page import write_page
-    from augury.report.statistics import Curve, first_to_reach, iqm_curve
     from augury.report.verdicts import Verdict, verdicts_of
     from augury.runs.scores import interquartile_mean
+    from augury.runs.statistics import Curve, first_to_reach, iqm_curve
 
 __all__ = [
     "Curve",
@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Curve": "augury.report.statistics",
+    "Curve": "augury.runs.statistics",
     "Verdict": "augury.report.verdicts",
     "common_measure": "augury.report.figures",
-    "first_to_reach": "augury.report.statistics",
+    "first_to_reach": "augury.runs.statistics",
     "interquartile_mean": "augury.runs.scores",
-    "iqm_curve": "augury.report.statistics",
+    "iqm_curve": "augury.runs.statistics",
     "study_figure": "augury.report.figures",
     "verdicts_of": "augury.report.verdicts",
     "write_page": "augury.report.page",

@@ -20,8 +20,8 @@ from matplotlib.ticker import MaxNLocator
 from augury.envs.base import Measure
 from augury.errors import UserError
 from augury.files import replacing
-from augury.report.statistics import iqm_curve
 from augury.runs.results import Result
+from augury.runs.statistics import iqm_curve
 from augury.study.claims import Axis
 from augury.study.record import Record
 

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from augury.report.statistics import Estimate, area, between, difference, final
 from augury.runs.results import Result
 from augury.runs.scores import Scores
+from augury.runs.statistics import Estimate, area, between, difference, final
 from augury.study.claims import Axis, Claim
 from augury.study.record import Record
 

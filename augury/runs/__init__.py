@@ -1,1 +1,1 @@
-"""What a run leaves on disk."""
+"""What a run leaves on disk, and statistics of it over agents."""

@@ -19,7 +19,7 @@ from augury.fleet import Result
 from augury.report.figures import study_figure
 from augury.report.page import write_page
 from augury.report.page.origin import wall_time
-from augury.report.statistics import aggregate_curve, area
+from augury.runs.statistics import aggregate_curve, area
 from augury.study.claims import Claim
 from augury.study.record import Finished, Record
 

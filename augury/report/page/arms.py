@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from augury.report.page.curves import Entry, entry
-from augury.report.statistics import Curve, aggregate_curve, area, steps_to_reach
 from augury.runs.results import Result, score
+from augury.runs.statistics import Curve, aggregate_curve, area, steps_to_reach
 from augury.study.claims import Axis
 from augury.study.record import Record
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from augury.report.statistics import Estimate
 from augury.report.verdicts import Outcome, Verdict, asked_range, verdicts_of
+from augury.runs.statistics import Estimate
 from augury.study.claims import Kind
 from augury.study.record import Record
 

@@ -6,8 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 from augury.report.figures import LABELS, common_measure, style
-from augury.report.statistics import Statistic, aggregate_curve
 from augury.runs.scores import Scores
+from augury.runs.statistics import Statistic, aggregate_curve
 from augury.study.record import Finished, Record
 
 STATISTICS: dict[Statistic, str] = {"iqm": "IQM", "mean": "mean"}

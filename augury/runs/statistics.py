@@ -64,8 +64,8 @@ def aggregate(scores: Scores, statistic: Statistic = "iqm") -> Scores:
 def aggregate_curve(scores: Scores, statistic: Statistic = "iqm", bootstrap: Bootstrap = BOOTSTRAP) -> Curve:
     """A statistic at every evaluation with its belt, made of whole curves drawn again."""
     generator = np.random.default_rng(bootstrap.seed)
-    drawn_again = _drawn_again(generator, scores, statistic, bootstrap.resamples)
-    return Curve(aggregate(scores, statistic), *_ends(drawn_again, bootstrap.confidence))
+    drawn_again = resampled(generator, scores, statistic, bootstrap.resamples)
+    return Curve(aggregate(scores, statistic), *ends(drawn_again, bootstrap.confidence))
 
 
 def iqm_curve(scores: Scores, confidence: float = 0.95, resamples: int = 2_000, seed: int = 0) -> Curve:
@@ -108,8 +108,8 @@ def steps_to_reach(
 ) -> Reached:
     """The step by which a statistic over agents is first at or above the threshold."""
     generator = np.random.default_rng(bootstrap.seed)
-    drawn_again = _drawn_again(generator, scores, statistic, bootstrap.resamples)
-    low, high = _ends(_first_at_or_above(steps, drawn_again, threshold), bootstrap.confidence)
+    drawn_again = resampled(generator, scores, statistic, bootstrap.resamples)
+    low, high = ends(_first_at_or_above(steps, drawn_again, threshold), bootstrap.confidence)
     middle = first_to_reach(steps, aggregate(scores, statistic), threshold)
     return Reached(middle, _within_run(low), _within_run(high))
 
@@ -123,10 +123,10 @@ def difference(
     """
     assert first.ndim == second.ndim == 1, "each agent has one score"
     generator = np.random.default_rng(bootstrap.seed)
-    arms = [_drawn_again(generator, scores, statistic, bootstrap.resamples) for scores in (first, second)]
+    arms = [resampled(generator, scores, statistic, bootstrap.resamples) for scores in (first, second)]
     with np.errstate(invalid="ignore"):  # -inf less -inf
         middle = aggregate(first, statistic) - aggregate(second, statistic)
-        low, high = _ends(arms[0] - arms[1], bootstrap.confidence)
+        low, high = ends(arms[0] - arms[1], bootstrap.confidence)
     return Estimate(float(middle), float(low), float(high))
 
 
@@ -144,7 +144,7 @@ def probability_of_improvement(first: Scores, second: Scores, bootstrap: Bootstr
         for agents in wins.shape
     ]
     drawn_again = ((times_drawn[0] @ wins) * times_drawn[1]).sum(axis=1) / wins.size
-    low, high = _ends(drawn_again, bootstrap.confidence)
+    low, high = ends(drawn_again, bootstrap.confidence)
     return Estimate(float(wins.mean()), float(low), float(high))
 
 
@@ -155,9 +155,7 @@ def _mean(scores: Scores) -> Scores:
 _STATISTICS: dict[Statistic, Callable[[Scores], Scores]] = {"iqm": mean_of_middle_half, "mean": _mean}
 
 
-def _drawn_again(
-    generator: np.random.Generator, scores: Scores, statistic: Statistic, resamples: int
-) -> Scores:
+def resampled(generator: np.random.Generator, scores: Scores, statistic: Statistic, resamples: int) -> Scores:
     """The statistic of agents drawn with replacement, the same for every evaluation: (resamples, …)."""
     agents, *evaluations = scores.shape
     columns = np.ascontiguousarray(finite_or_worst(scores).reshape(agents, -1).T)
@@ -172,7 +170,7 @@ def _drawn_again(
     return found.reshape(resamples, *evaluations)
 
 
-def _ends(drawn_again: Scores, confidence: float) -> tuple[Scores, Scores]:
+def ends(drawn_again: Scores, confidence: float) -> tuple[Scores, Scores]:
     """Percentiles, outwards to a value that occurred: between an infinite one and another lies nothing.
 
     What is not a number could be anything.

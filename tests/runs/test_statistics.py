@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from augury.report import statistics
-from augury.report.statistics import (
+from augury.runs import statistics
+from augury.runs.scores import interquartile_mean
+from augury.runs.statistics import (
     Bootstrap,
     aggregate,
     aggregate_curve,
@@ -19,7 +20,6 @@ from augury.report.statistics import (
     probability_of_improvement,
     steps_to_reach,
 )
-from augury.runs.scores import interquartile_mean
 
 SCORES = np.random.default_rng(0).gamma(2.0, size=(13, 4))
 
