@@ -1,0 +1,88 @@
+"""From studies of families to the table: which arms are compared, and what is known about each augmentation.
+
+The studies are `studies/advice/`: tasks are members of families, arms are none, more policy data, and
+augmentations. `described` reads off a trained arm what the table says of it; `pilots` are run once a task.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from augury import augmentations, envs
+from augury.advise.table import Described, Row, Setting, Truth, rows_from
+from augury.advise.worth import Curves, curves
+from augury.envs import Environment
+from augury.errors import UserError
+from augury.runs.results import Result
+from augury.study.record import Record
+
+SLIGHT = 0.05
+"""Errors and knobs up to which a broken augmentation is called slightly wrong: a fortieth of an observation."""
+
+Signals = Mapping[str, float | None]
+Measure = Callable[[dict[str, Any]], Signals]
+"""Signals of an arm with augmentation, whose settings are given."""
+
+
+def table_of(records: Iterable[Record], measure: Measure) -> list[Row]:
+    """The rows of all arms with augmentation that were trained."""
+    arms: list[tuple[Described, Curves]] = []
+    policy: dict[Setting, dict[float, Curves]] = defaultdict(dict)
+    for result in (one.result for record in records for one in record.finished):
+        asked = result.asked
+        if asked["augmentation"] is None:
+            policy[setting_of(asked)][asked["policy_data"]] = scores_of(result)
+        else:
+            arms.append((described(asked, measure(asked)), scores_of(result)))
+    return rows_from(arms, policy)
+
+
+def setting_of(asked: Mapping[str, Any]) -> Setting:
+    """What an arm shares with those that it is compared with."""
+    task = asked["environment"]
+    return Setting(_family(task), task, asked["algorithm"], asked["steps"])
+
+
+def described(asked: Mapping[str, Any], signals: Signals) -> Described:
+    """What the table says of an arm with augmentation, but for what came of it."""
+    task, name = asked["environment"], asked["augmentation"]
+    environment: Any = envs.make(task)
+    made: Any = augmentations.make(name, environment)
+    return Described(
+        **setting_of(asked)._asdict(),
+        augmentation=name,
+        truth=truth_of(environment, made),
+        error=float(max(abs(made.error), abs(made.reward_error))),
+        ratio=float(asked["ratio"]),
+        update_ratio=asked["update_ratio"],
+        signals=signals,
+    )
+
+
+def truth_of(environment: Any, made: Any) -> Truth:
+    """What is known of an augmentation on a member of a family, because both were made so."""
+    name = list(environment.menu)[int(made.choice)]
+    change = environment.menu[name]
+    wrong = [made.error, made.reward_error, *(getattr(environment, knob) for knob in change.broken_by)]
+    wrong += [] if change.exact else [made.amount]
+    worst = max(map(abs, wrong))
+    if worst > 0:
+        return "slightly-wrong" if worst <= SLIGHT else "badly-wrong"
+    kinds: dict[str, Truth] = {"identity": "useless", "move-agent": "coverage-only", "relabel-near": "reward-only"}
+    return kinds.get(name, "exact")
+
+
+def scores_of(result: Result) -> Curves:
+    """Learning curves between 0 and 1: success, or returns of which a step earns at most 1."""
+    environment: Environment = envs.make(result.asked["environment"])
+    ceiling = 1.0 if result.measure == "success" else float(environment.horizon)
+    return curves(result.evaluations["steps"], result.curves(), ceiling=ceiling)
+
+
+def _family(task: str) -> str:
+    name = str(envs.make(task).name)
+    if not name.startswith("family/") and name != "goal2d":
+        raise UserError(f"{task} belongs to no family: the table is made of family/… and goal2d")
+    return name.removeprefix("family/")
