@@ -1,0 +1,207 @@
+"""Advice: will this augmentation help here, and how much of it.
+
+    gather a pilot                                   a short run without augmentation
+    for every augmentation, for every m and α that the model knows:
+        measure signals, predict the worth
+    recommend the m and α with the largest worth; say why, in sentences made of the signals
+
+What has been measured is kept in a folder, if one is given: advice that was interrupted goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from augury import augmentations, envs
+from augury.advise.features import Settings, Signals
+from augury.advise.pilot import Pilot, gather
+from augury.advise.prediction import Best, Model, Prediction
+from augury.advise.reasons import reasons
+from augury.advise.signals.measuring import measure
+from augury.errors import UserError
+from augury.files import replacing
+from augury.fleet import Arm, resolved
+
+Verdict = Literal["helps", "does not help", "undecided", "wrong", "not known"]
+
+SURE = 0.9
+"""Probability from which on a prediction is a verdict."""
+HARDLY_VALID = 0.5
+"""Share of invalid transitions from which on an augmentation is called wrong, whatever it is predicted to do."""
+PILOT_STEPS = 4_000
+MEASURED = "signals.json"
+
+Watcher = Callable[[str], None]
+"""Is told what is being done."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to expect of an augmentation."""
+
+    augmentation: str
+    environment: str
+    steps: int
+    """The budget of an agent."""
+    ratio: float
+    """The m to begin with."""
+    update_ratio: float
+    """The α to begin with."""
+    signals: Signals
+    """At these m and α."""
+    notes: tuple[str, ...]
+    """Why signals are unknown."""
+    prediction: Prediction
+    best: Best | None
+    """None where nothing is predicted: then m = α = 1."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the prediction comes to."""
+        if (self.signals.get("invalid") or 0.0) >= HARDLY_VALID:
+            return "wrong"
+        helps = self.prediction.helps
+        if helps is None:
+            return "not known"
+        return "helps" if helps >= SURE else "does not help" if helps <= 1 - SURE else "undecided"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What was measured that speaks for it and against it."""
+        return reasons(self.signals)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        worth = self.prediction.worth
+        return {
+            "augmentation": self.augmentation,
+            "environment": self.environment,
+            "steps": self.steps,
+            "verdict": self.verdict,
+            "worth": None if worth is None else worth._asdict(),
+            "helps": self.prediction.helps,
+            "outside": self.prediction.outside,
+            "ratio": self.ratio,
+            "update_ratio": self.update_ratio,
+            "reasons": list(self.reasons),
+            "signals": dict(self.signals),
+            "notes": list(self.notes),
+        }
+
+
+def advise(
+    environment: Any,
+    candidates: Iterable[Any],
+    *,
+    steps: int | None = None,
+    algorithm: str | None = None,
+    pilot_steps: int = PILOT_STEPS,
+    seed: int = 0,
+    folder: Path | None = None,
+    model: Model | None = None,
+    watch: Watcher = lambda _: None,
+) -> list[Advice]:
+    """Advice on every candidate, the most promising first.
+
+    Environment and augmentations are names, `module:name`, or objects. `steps` is the budget of an agent, by
+    default the environment's own. With a `folder`, what has been measured is kept there.
+    """
+    given = {"algorithm": algorithm, "steps": steps}
+    settings = {name: value for name, value in given.items() if value is not None}
+    arm = resolved(Arm(environment=environment, agents=1, seed=seed, **settings))
+    named = {augmentations.reference(one): one for one in candidates}
+    if not named:
+        raise UserError("there is nothing to advise on: name an augmentation")
+    for one in named.values():
+        augmentations.make(one, arm.environment)  # what cannot be made is refused before the pilot
+    model = Model.shipped() if model is None else model
+    measuring = _Measuring(arm, min(pilot_steps, arm.steps), seed, folder, watch)
+    found = [_advice(name, one, arm, model, measuring) for name, one in named.items()]
+    return sorted(found, key=_promise)
+
+
+def _advice(name: str, augmentation: Any, arm: Arm, model: Model, measuring: _Measuring) -> Advice:
+    def signals(ratio: float, update_ratio: float) -> Signals:
+        return measuring.of(name, augmentation, ratio, update_ratio)[0]
+
+    best = model.best(signals, arm.steps, arm.algorithm)
+    ratio, update_ratio = (best.ratio, best.update_ratio) if best is not None else (1.0, 1.0)
+    measured, notes = measuring.of(name, augmentation, ratio, update_ratio)
+    asked = Settings(ratio, update_ratio, arm.steps, arm.algorithm)
+    predicted = best.prediction if best is not None else model.predict(measured, asked)
+    return Advice(
+        augmentation=name,
+        environment=envs.reference(arm.environment),
+        steps=arm.steps,
+        ratio=ratio,
+        update_ratio=update_ratio,
+        signals=measured,
+        notes=notes,
+        prediction=predicted,
+        best=best,
+    )
+
+
+class _Measuring:
+    """Signals by augmentation, m and α; the pilot is gathered when one is asked for that is not kept."""
+
+    def __init__(self, arm: Arm, steps: int, seed: int, folder: Path | None, watch: Watcher) -> None:
+        self._arm, self._steps, self._seed, self._watch = arm, steps, seed, watch
+        self._file = None if folder is None else folder / MEASURED
+        self._asked = {"environment": envs.reference(arm.environment), "pilot_steps": steps, "seed": seed}
+        self._asked |= {"algorithm": arm.algorithm}
+        self._kept: dict[str, Any] = self._read()
+        self._pilot: Pilot | None = None
+
+    def of(
+        self, name: str, augmentation: Any, ratio: float, update_ratio: float
+    ) -> tuple[Signals, tuple[str, ...]]:
+        """Signals and notes."""
+        key = f"{name}, m = {ratio:g}, α = {update_ratio:g}"
+        if key not in self._kept:
+            if self._pilot is None:
+                self._watch(f"a pilot of {self._steps:,} steps on {self._asked['environment']}")
+                self._pilot = gather(
+                    self._arm.environment, steps=self._steps, seed=self._seed, algorithm=self._arm.algorithm
+                )
+            self._watch(f"measuring {key}")
+            found = measure(
+                self._pilot, augmentation, ratio=ratio, update_ratio=update_ratio, seed=self._seed
+            )
+            self._kept[key] = found.as_dict()
+            self._write()
+        signals = dict(self._kept[key])
+        notes = tuple(signals.pop("notes"))
+        return {one: None if value is None else float(value) for one, value in signals.items()}, notes
+
+    def _read(self) -> dict[str, Any]:
+        if self._file is None or not self._file.exists():
+            return {}
+        try:
+            held = json.loads(self._file.read_text(encoding="utf-8"))
+            asked, measured = dict(held["asked"]), dict(held["measured"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{self._file} is damaged: remove it to measure again") from error
+        for what, value in self._asked.items():
+            if asked.get(what) != value:
+                raise UserError(f"{self._file} was made with {what} = {asked.get(what)}, not {value}")
+        return measured
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(self._file) as temporary:
+            temporary.write_text(
+                json.dumps({"asked": self._asked, "measured": self._kept}, indent=1), encoding="utf-8"
+            )
+
+
+def _promise(advice: Advice) -> tuple[bool, float]:
+    """To sort by: wrong ones last, then by the worth."""
+    worth = advice.prediction.worth
+    return advice.verdict == "wrong", -(worth.middle if worth is not None else 0.0)

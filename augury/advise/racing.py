@@ -1,0 +1,122 @@
+"""The race itself: candidates train a stretch each, from evaluation to evaluation, until they drop out.
+
+Every candidate is a fleet of its own, with a checkpoint after each evaluation that holds its scores too. So a
+race that was killed is run again from its scores, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury import envs
+from augury.advise.race import Race, Standing
+from augury.errors import UserError
+from augury.fleet import Arm, resolved
+from augury.fleet.trainers import trainer_for
+from augury.runs import checkpoints
+from augury.runs.checkpoints import Checkpoint
+from augury.runs.files import slug
+from augury.runs.scores import Scores
+
+SCORES = "scores"
+Range = tuple[float, float]
+
+
+def run_race(
+    arms: Mapping[str, Arm],
+    folder: Path,
+    *,
+    returns: Range | None = None,
+    watch: Callable[[Standing, str], None] = lambda standing, next_: None,
+) -> Standing:
+    """Train the arms side by side, dropping those that are behind; all have as many agents and steps.
+
+    Where the task is measured by returns, `returns` are those that count as 0 and as 1. `watch` is called
+    with the standing and the arm that trains next.
+    """
+    settled = {name: resolved(arm) for name, arm in arms.items()}
+    first = next(iter(settled.values()))
+    span = _span(first, returns)
+    steps = np.array(first.evaluation_rounds) * first.round_steps
+    if any((arm.agents, arm.evaluation_rounds) != (first.agents, first.evaluation_rounds) for arm in settled.values()):
+        raise UserError("arms of a race have equally many agents, and are evaluated after the same steps")
+    running = Race(settled, steps, first.agents)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, agents in enumerate(running.stages):
+        with ExitStack() as held:
+            runners = {
+                name: _Runner(
+                    replace(settled[name], agents=len(agents), seed=settled[name].seed + agents.start),
+                    folder / f"{number + 1}-{slug(name)}.checkpoint",
+                    span,
+                    held,
+                )
+                for name in running.standing.racing
+            }
+            for evaluation in range(len(steps)):
+                if running.standing.over:
+                    return running.standing
+                scores = {}
+                for name in running.standing.racing:
+                    watch(running.standing, name)
+                    scores[name] = runners[name].at(evaluation)
+                running.update(scores)
+    return running.standing
+
+
+class _Runner:
+    """One candidate's agents of a stage."""
+
+    def __init__(self, arm: Arm, checkpoint: Path, span: Range, held: ExitStack) -> None:
+        self._arm, self._checkpoint, self._span, self._held = arm, checkpoint, span, held
+        self._asked = [arm.described()]
+        self._scores = np.zeros((arm.agents, 0))
+        self._saved: Checkpoint | None = None
+        if checkpoint.exists():
+            self._saved = checkpoints.load(checkpoint, self._asked)
+            self._scores = self._saved.history[SCORES]
+        self._trainer: Any = None
+
+    def at(self, evaluation: int) -> Scores:
+        """The agents' scores at an evaluation; they are trained until there, unless they have been."""
+        if evaluation >= self._scores.shape[1]:
+            self._train(self._arm.evaluation_rounds[evaluation])
+        return np.asarray(self._scores[:, evaluation])
+
+    def _train(self, until: int) -> None:
+        if self._trainer is None:
+            self._trainer = trainer_for([self._arm], self._saved and self._saved.parts)
+            self._held.callback(self._trainer.close)
+            self._rounds = self._saved.rounds if self._saved else 0
+            self._agents = self._trainer.load(self._saved.agents) if self._saved else self._trainer.init()
+        self._agents = self._trainer.advance(self._agents, self._rounds, until - self._rounds)
+        self._rounds = until
+        measured = self._trainer.evaluate(self._agents, until)
+        low, high = self._span
+        measure = envs.make(self._arm.environment).measure
+        now = np.clip((np.asarray(getattr(measured, measure), float) - low) / (high - low), 0, 1)
+        self._scores = np.column_stack([self._scores, np.nan_to_num(now)])
+        held = self._trainer.save(self._agents, until)
+        checkpoints.save(
+            self._checkpoint,
+            Checkpoint(held, self._trainer.parts, until, {SCORES: self._scores}, 0.0),
+            self._asked,
+        )
+
+
+def _span(arm: Arm, returns: Range | None) -> Range:
+    environment = envs.make(arm.environment)
+    if environment.measure == "success":
+        return 0.0, 1.0
+    if returns is None or not returns[1] > returns[0]:
+        raise UserError(
+            f"{environment.name} is measured by its returns: say which count as nothing and as perfect, "
+            "as in --returns -1500 0"
+        )
+    return returns
