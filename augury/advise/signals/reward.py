@@ -1,0 +1,49 @@
+"""Reward density: how much of D, and of f(D), carries the reward that is worth finding.
+
+    density(X) = share of X that succeeded, as the environment defines success
+               = share of X with r > 90% quantile of D's rewards, where it defines none
+    ratio      = (k̃ + ½) / (ñ + 1) ÷ (k + ½) / (n + 1)
+
+k of n observed and k̃ of ñ augmented transitions carry it. The halves keep the ratio finite where there are
+none: 0 of 4,000 is less evidence than 0 of 40,000.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.errors import UserError
+
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.float64]
+
+QUANTILE = 0.9
+
+
+class Density(NamedTuple):
+    """How often the reward occurs."""
+
+    observed: float
+    augmented: float
+    ratio: float
+
+
+def density(observed: Flags, augmented: Flags) -> Density:
+    """Of which transitions carry the reward."""
+    if not len(observed) or not len(augmented):
+        raise UserError("reward density needs observed and augmented transitions")
+    smooth = [(flags.sum() + 0.5) / (len(flags) + 1) for flags in (observed, augmented)]
+    return Density(float(observed.mean()), float(augmented.mean()), float(smooth[1] / smooth[0]))
+
+
+def rewarding(observed: Rows, augmented: Rows) -> tuple[Flags, Flags]:
+    """Which rewards are beyond the observed ones' 90% quantile; where that is their largest, equal to it."""
+    if np.ptp(observed) == 0:
+        raise UserError("the pilot's rewards are all equal: which transitions are worth more is not known")
+    bar = np.quantile(observed, QUANTILE)
+    if bar == observed.max():
+        return observed >= bar, augmented >= bar
+    return observed > bar, augmented > bar
