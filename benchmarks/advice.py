@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import tyro
 from rich.progress import track
 
-from augury.advise import ground_truth, prediction, table
+from augury.advise import coefficients, ground_truth, judging, prediction, table
 from augury.advise.pilot import Pilot, gather
 from augury.advise.signals.measuring import measure
 from augury.errors import UserError
@@ -50,7 +50,9 @@ def make_table(folder: Folder, out: Path = Path("results/advice/table.csv")) -> 
     keep_compiled()
     records = [Store(place.parent).record() for place in sorted(folder.glob("*/study.json"))]
     if not records:
-        raise SystemExit(f"there are no studies in {folder}: run `augury study run advice-point --out {folder}`")
+        raise SystemExit(
+            f"there are no studies in {folder}: run `augury study run advice-point --out {folder}`"
+        )
     arms = sum(one.result.asked["augmentation"] is not None for record in records for one in record.finished)
     counted = iter(track(range(arms), "measuring signals"))
 
@@ -66,12 +68,12 @@ def make_table(folder: Folder, out: Path = Path("results/advice/table.csv")) -> 
 
 def judge(path: Folder) -> None:
     """Print how predictions do on families that they were not fitted on, beside simpler advice."""
-    print(prediction.judge(table.read(path)))
+    print(judging.judge(table.read(path)))
 
 
 def fit(path: Folder) -> None:
     """Fit the model on the whole table, and write its coefficients into the package."""
-    prediction.fit(table.read(path)).write(prediction.SHIPPED)
+    coefficients.write(coefficients.SHIPPED, prediction.fit(table.read(path)))
 
 
 if __name__ == "__main__":

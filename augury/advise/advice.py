@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from augury import augmentations, envs
+from augury.advise import coefficients
 from augury.advise.features import Settings, Signals
 from augury.advise.pilot import Pilot, gather
 from augury.advise.prediction import Best, Model, Prediction
 from augury.advise.reasons import reasons
 from augury.advise.signals.measuring import measure
+from augury.advise.spread import Spread, spread
 from augury.errors import UserError
 from augury.files import replacing
 from augury.fleet import Arm, resolved
@@ -31,7 +33,7 @@ Verdict = Literal["helps", "does not help", "undecided", "wrong", "not known"]
 SURE = 0.9
 """Probability from which on a prediction is a verdict."""
 HARDLY_VALID = 0.5
-"""Share of invalid transitions from which on an augmentation is called wrong, whatever it is predicted to do."""
+"""Share of invalid transitions from which on an augmentation is called wrong, whatever is predicted."""
 PILOT_STEPS = 4_000
 MEASURED = "signals.json"
 
@@ -58,6 +60,8 @@ class Advice:
     prediction: Prediction
     best: Best | None
     """None where nothing is predicted: then m = α = 1."""
+    spread: Spread | None = None
+    """Where its data lies, if that was asked for."""
 
     @property
     def verdict(self) -> Verdict:
@@ -102,25 +106,29 @@ def advise(
     pilot_steps: int = PILOT_STEPS,
     seed: int = 0,
     folder: Path | None = None,
+    pictures: bool = False,
     model: Model | None = None,
     watch: Watcher = lambda _: None,
 ) -> list[Advice]:
     """Advice on every candidate, the most promising first.
 
     Environment and augmentations are names, `module:name`, or objects. `steps` is the budget of an agent, by
-    default the environment's own. With a `folder`, what has been measured is kept there.
+    default the environment's own. With a `folder`, what has been measured is kept there; with `pictures`, advice
+    tells where the data lies.
     """
     given = {"algorithm": algorithm, "steps": steps}
-    settings = {name: value for name, value in given.items() if value is not None}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     arm = resolved(Arm(environment=environment, agents=1, seed=seed, **settings))
     named = {augmentations.reference(one): one for one in candidates}
     if not named:
         raise UserError("there is nothing to advise on: name an augmentation")
     for one in named.values():
         augmentations.make(one, arm.environment)  # what cannot be made is refused before the pilot
-    model = Model.shipped() if model is None else model
+    model = coefficients.read() if model is None else model
     measuring = _Measuring(arm, min(pilot_steps, arm.steps), seed, folder, watch)
     found = [_advice(name, one, arm, model, measuring) for name, one in named.items()]
+    if pictures:
+        found = [replace(one, spread=measuring.spread(named[one.augmentation])) for one in found]
     return sorted(found, key=_promise)
 
 
@@ -163,20 +171,30 @@ class _Measuring:
         """Signals and notes."""
         key = f"{name}, m = {ratio:g}, α = {update_ratio:g}"
         if key not in self._kept:
-            if self._pilot is None:
-                self._watch(f"a pilot of {self._steps:,} steps on {self._asked['environment']}")
-                self._pilot = gather(
-                    self._arm.environment, steps=self._steps, seed=self._seed, algorithm=self._arm.algorithm
-                )
+            pilot = self._gathered()
             self._watch(f"measuring {key}")
-            found = measure(
-                self._pilot, augmentation, ratio=ratio, update_ratio=update_ratio, seed=self._seed
-            )
+            found = measure(pilot, augmentation, ratio=ratio, update_ratio=update_ratio, seed=self._seed)
             self._kept[key] = found.as_dict()
             self._write()
         signals = dict(self._kept[key])
         notes = tuple(signals.pop("notes"))
         return {one: None if value is None else float(value) for one, value in signals.items()}, notes
+
+    def spread(self, augmentation: Any) -> Spread | None:
+        """Where the data of an augmentation lies; None if it cannot be made of the pilot's."""
+        made = augmentations.make(augmentation, self._arm.environment)
+        try:
+            return spread(self._gathered(), made, self._seed)
+        except UserError:  # the card tells why
+            return None
+
+    def _gathered(self) -> Pilot:
+        if self._pilot is None:
+            self._watch(f"a pilot of {self._steps:,} steps on {self._asked['environment']}")
+            self._pilot = gather(
+                self._arm.environment, steps=self._steps, seed=self._seed, algorithm=self._arm.algorithm
+            )
+        return self._pilot
 
     def _read(self) -> dict[str, Any]:
         if self._file is None or not self._file.exists():

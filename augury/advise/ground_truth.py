@@ -1,7 +1,7 @@
 """From studies of families to the table: which arms are compared, and what is known about each augmentation.
 
-The studies are `studies/advice/`: tasks are members of families, arms are none, more policy data, and
-augmentations. `described` reads off a trained arm what the table says of it; `pilots` are run once a task.
+The studies are `studies/advice/` and those of Goal2D: tasks are members of families, arms are none, more
+policy data, and augmentations. `described` reads off a trained arm what the table says of it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 from augury import augmentations, envs
 from augury.advise.table import Described, Row, Setting, Truth, rows_from
 from augury.advise.worth import Curves, curves
+from augury.augmentations.families import ERRORS
 from augury.envs import Environment
 from augury.errors import UserError
 from augury.runs.results import Result
 from augury.study.record import Record
 
 SLIGHT = 0.05
-"""Errors and knobs up to which a broken augmentation is called slightly wrong: a fortieth of an observation."""
+"""Errors and knobs up to which an augmentation is slightly wrong: a fortieth of what is observed."""
 
 Signals = Mapping[str, float | None]
 Measure = Callable[[dict[str, Any]], Signals]
@@ -32,6 +33,8 @@ def table_of(records: Iterable[Record], measure: Measure) -> list[Row]:
     policy: dict[Setting, dict[float, Curves]] = defaultdict(dict)
     for result in (one.result for record in records for one in record.finished):
         asked = result.asked
+        if asked["augmentation"] is not None and asked["policy_data"] != 1:
+            continue  # both at once: neither the augmentation's worth nor the data's
         if asked["augmentation"] is None:
             policy[setting_of(asked)][asked["policy_data"]] = scores_of(result)
         else:
@@ -54,7 +57,7 @@ def described(asked: Mapping[str, Any], signals: Signals) -> Described:
         **setting_of(asked)._asdict(),
         augmentation=name,
         truth=truth_of(environment, made),
-        error=float(max(abs(made.error), abs(made.reward_error))),
+        error=float(max(abs(getattr(made, one, 0.0)) for one in ERRORS)),
         ratio=float(asked["ratio"]),
         update_ratio=asked["update_ratio"],
         signals=signals,
@@ -63,14 +66,23 @@ def described(asked: Mapping[str, Any], signals: Signals) -> Described:
 
 def truth_of(environment: Any, made: Any) -> Truth:
     """What is known of an augmentation on a member of a family, because both were made so."""
+    if not hasattr(environment, "menu"):
+        return "exact"  # those of Goal2D
     name = list(environment.menu)[int(made.choice)]
     change = environment.menu[name]
-    wrong = [made.error, made.reward_error, *(getattr(environment, knob) for knob in change.broken_by)]
+    wrong = [
+        *(getattr(made, one) for one in ERRORS),
+        *(getattr(environment, one) for one in change.broken_by),
+    ]
     wrong += [] if change.exact else [made.amount]
     worst = max(map(abs, wrong))
     if worst > 0:
         return "slightly-wrong" if worst <= SLIGHT else "badly-wrong"
-    kinds: dict[str, Truth] = {"identity": "useless", "move-agent": "coverage-only", "relabel-near": "reward-only"}
+    kinds: dict[str, Truth] = {
+        "identity": "useless",
+        "move-agent": "coverage-only",
+        "relabel-near": "reward-only",
+    }
     return kinds.get(name, "exact")
 
 

@@ -44,7 +44,10 @@ def run_race(
     first = next(iter(settled.values()))
     span = _span(first, returns)
     steps = np.array(first.evaluation_rounds) * first.round_steps
-    if any((arm.agents, arm.evaluation_rounds) != (first.agents, first.evaluation_rounds) for arm in settled.values()):
+    if any(
+        (arm.agents, arm.evaluation_rounds) != (first.agents, first.evaluation_rounds)
+        for arm in settled.values()
+    ):
         raise UserError("arms of a race have equally many agents, and are evaluated after the same steps")
     running = Race(settled, steps, first.agents)
     folder.mkdir(parents=True, exist_ok=True)

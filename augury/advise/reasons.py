@@ -48,7 +48,9 @@ def _coverage(signals: Known) -> list[str]:
     adds = (nearer or 0) >= NOTABLE_COVERAGE or (multiplier or 1) >= NOTABLE_MULTIPLIER
     if not adds:
         elsewhere = (signals.get("added_coverage") or 0) >= NOTABLE_COVERAGE
-        where = "it adds states that evaluation does not visit" if elsewhere else "it adds hardly any new state"
+        where = (
+            "it adds states that evaluation does not visit" if elsewhere else "it adds hardly any new state"
+        )
         return [where]
     said = []
     if nearer is not None:

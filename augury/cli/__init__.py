@@ -31,6 +31,7 @@ COMMANDS = {
     "study": "studies.Studies",
     "verify": "proof.Verify",
     "symmetry": "symmetry.Symmetry",
+    "advise": "advising.Advise",
     "show": "proof.Show",
     "report": "reporting.Report",
     "list": "listing.List",
@@ -42,7 +43,7 @@ STUDY_COMMANDS = {
     "list": "studies.ListStudies",
     "export": "studies.Export",
 }
-_COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof", "symmetry"))
+_COMPUTING = tuple(f"{__name__}.{module}" for module in ("training", "proof", "symmetry", "advising"))
 """Modules of commands that run programs in this process."""
 
 

@@ -48,13 +48,14 @@ def render(records: Sequence[Record]) -> str:
             "statistics": curves.STATISTICS,
             "studies": [_drawn(study["id"], record) for study, record in zip(studies, records, strict=True)],
         },
-        css=_beside("page.css"),
-        javascript=_beside("page.js"),
+        css=beside("page.css"),
+        javascript=beside("page.js"),
         plotly=Markup(get_plotlyjs()),
     )
 
 
-def _beside(name: str) -> Markup:
+def beside(name: str) -> Markup:
+    """A file of this folder, to be put into a page as it is."""
     return Markup(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 

@@ -1,0 +1,126 @@
+"""`augury advise`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from augury.advise.advice import PILOT_STEPS, Advice, advise
+from augury.advise.race import Standing
+from augury.advise.racing import run_race
+from augury.cli.output import console
+from augury.errors import UserError
+from augury.fleet import Arm
+from augury.report.advice import cards, write_advice
+from augury.runs.files import claimed, slug
+
+PAGE = "advice.html"
+RACE = "race"
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Advise:
+    """Tell before training whether augmentations will help, and how much of each to use.
+
+    A short run without augmentation shows what an augmentation would add. A model that was fitted on many
+    trained arms turns that into what it is worth, in multiples of the policy's own data.
+
+    Example: augury advise goal2d --augmentation goal2d/translate --augmentation goal2d/rotate
+    """
+
+    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    """Where agents will train: a name (see `augury list`), a module:name, or gymnasium:ID."""
+    augmentation: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A candidate; give it once for each."""
+    steps: int | None = None
+    """Of each agent that will be trained; by default the environment's own."""
+    algorithm: str | None = None
+    """With which; by default the environment's own."""
+    pilot_steps: int = PILOT_STEPS
+    """Of the short run."""
+    seed: int = 0
+    """Of the short run and of all that is drawn."""
+    out: Path | None = None
+    """Folder for the page and for what was measured; by default runs/advice-ENV."""
+    race: bool = False
+    """Then train candidates that may help beside none, and drop those that are behind."""
+    agents: int = 10
+    """Of each candidate in the race."""
+    returns: tuple[float, float] | None = None
+    """In the race, where the task is measured by returns: those that count as nothing and as perfect."""
+    json: bool = False
+    """Print JSON instead of cards."""
+
+    def run(self) -> None:
+        if not self.augmentation:
+            raise UserError("augury advise needs --augmentation NAME, once or several times: see --help")
+        folder = self.out or Path("runs") / slug(f"advice-{self.environment}")
+        with claimed(folder):
+            with Console(stderr=True).status("starting") as status:
+                found = advise(
+                    self.environment,
+                    self.augmentation,
+                    steps=self.steps,
+                    algorithm=self.algorithm,
+                    pilot_steps=self.pilot_steps,
+                    seed=self.seed,
+                    folder=folder,
+                    pictures=True,
+                    watch=lambda doing: status.update(doing),
+                )
+            write_advice(folder / PAGE, found)
+            standing = self._raced(found, folder) if self.race else None
+        if self.json:
+            raced = None if standing is None else _as_json(standing)
+            print(json.dumps({"advice": [one.as_json() for one in found], "race": raced}, indent=2))
+            return
+        console.print(cards(found))
+        if standing is not None:
+            console.print(_told(standing))
+        print(f"the page is {folder / PAGE}")
+
+    def _raced(self, found: list[Advice], folder: Path) -> Standing | None:
+        """Those that may help, beside none."""
+        hopeful = [one for one in found if one.verdict not in ("wrong", "does not help")]
+        if not hopeful:
+            return None
+        given = {"algorithm": self.algorithm, "steps": self.steps}
+        shared: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        shared |= {"environment": self.environment, "agents": self.agents, "seed": self.seed}
+        arms = {NONE: Arm(**shared)} | {
+            one.augmentation: Arm(
+                augmentation=one.augmentation, ratio=one.ratio, update_ratio=one.update_ratio, **shared
+            )
+            for one in hopeful
+        }
+        with Console(stderr=True).status("racing") as status:
+
+            def watch(standing: Standing, turn: str) -> None:
+                racing = ", ".join(standing.racing)
+                status.update(f"{turn} trains; {standing.cost:.0%} of all steps, in the race: {racing}")
+
+            return run_race(arms, folder / RACE, returns=self.returns, watch=watch)
+
+
+def _told(standing: Standing) -> str:
+    """How a race ended, in a sentence."""
+    saved = f"{standing.cost:.0%} of the steps of all"
+    if standing.winner is not None:
+        return f"race: {standing.winner} wins, after {saved}"
+    return f"race: {', '.join(standing.racing)} cannot be told apart, after {saved}; {standing.leader} leads"
+
+
+def _as_json(standing: Standing) -> dict[str, Any]:
+    return {
+        "winner": standing.winner,
+        "leader": standing.leader,
+        "racing": list(standing.racing),
+        "out": {name: {"agents": agents, "steps": steps} for name, (agents, steps) in standing.out.items()},
+        "cost": standing.cost,
+    }
