@@ -93,7 +93,8 @@ def _panda(name: str, make: Callable[..., Augmentation], needs: tuple[str, ...] 
     return Entry(f"panda/{name}", make, "panda-*", (make.__doc__ or "").split("\n")[0], needs)
 
 
-def _family(name: str, change: Change) -> Entry:
+def of_family(name: str, change: Change) -> Entry:
+    """The line for an augmentation that families have on their menus: `family/NAME`."""
     make = partial(families.menu, name)
     return Entry(
         families.PREFIX + name, make, f"{families.PREFIX}*", change.does, (), families.options_of(change)
@@ -147,7 +148,7 @@ def _built_in() -> Mapping[str, Entry]:
         _rotate("ant"),
         _reflect("humanoid", "Mirror left and right."),
         _rotate("humanoid"),
-        *(_family(name, change) for name, change in families.every_change().items()),
+        *(of_family(name, change) for name, change in families.every_change().items()),
     )
     return {entry.name: entry for entry in entries}
 

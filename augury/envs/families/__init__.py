@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from augury.envs.families.base import Change, Family
+from augury.envs.families.cartpole import Cartpole
+from augury.envs.families.collect import Collect
+from augury.envs.families.grid import Grid
+from augury.envs.families.maze import Maze
+from augury.envs.families.pendulum import Pendulum
 from augury.envs.families.point import Point
+from augury.envs.families.reacher import Reacher
 
 __all__ = ["FAMILIES", "Change", "Family"]
 
-FAMILIES: Mapping[str, type[Family]] = MappingProxyType({family.name: family for family in (Point,)})
+_EVERY: tuple[type[Family], ...] = (Point, Pendulum, Cartpole, Reacher, Maze, Collect, Grid)
+FAMILIES: Mapping[str, type[Family]] = MappingProxyType({family.name: family for family in _EVERY})
 """By name."""

@@ -12,13 +12,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from augury.envs.base import JaxEnvironment, Measure, State
+from augury.envs.base import JaxEnvironment, State
 from augury.envs.knobs import number_of
 from augury.transition import Array, Key, Transition
 
 ROUNDING = 1e-6
 """How far beyond its bounds rounding may put something."""
+
+NEAR = 0.3
+"""Radians within which something is near the top."""
 
 REWARDS: Mapping[str, float] = MappingProxyType({"sparse": 0.0, "dense": 1.0, "shaped": 2.0})
 """Rewards of reaching a goal, as numbers in which agents of one fleet may differ."""
@@ -68,12 +72,16 @@ class Family(JaxEnvironment):
 
     name: ClassVar[str]
     horizon: int
+    observation_low: Any
+    observation_high: Any
+    action_low: Any
+    action_high: Any
     changes: ClassVar[Mapping[str, Change]]
     """Its augmentations, by name."""
     words: ClassVar[Mapping[str, Mapping[str, float]]] = MappingProxyType({})
     limits: ClassVar[Mapping[str, tuple[float, float]]] = MappingProxyType({})
-    measure: ClassVar[Measure] = "success"
-    training: ClassVar[Mapping[str, Any]] = TRAINING
+    measure: Any = "success"
+    training: Any = TRAINING
 
     def __post_init__(self) -> None:
         for knob in self.words:
@@ -84,6 +92,10 @@ class Family(JaxEnvironment):
     def menu(self) -> Mapping[str, Change]:
         """The augmentations of this member: a line has no rotations, for example."""
         return self.changes
+
+    def reset(self, key: Key) -> State:
+        """Draw the start of an episode."""
+        raise NotImplementedError
 
     def outcome(self, state: State, action: Array) -> tuple[State, Array, Array]:
         """The next state, the reward and whether the task terminated."""
@@ -146,6 +158,11 @@ def reaching_reward(kind: Any, reached: Array, before: Array, after: Array, stri
     """
     sparse = jnp.where(reached, 0.0, -1.0)
     return jnp.where(kind < 0.5, sparse, jnp.where(kind < 1.5, -after, sparse + (before - after) / stride))
+
+
+def upright_reward(kind: Any, cosine: Array) -> Array:
+    """The reward for a pendulum: its height, from 0 to 1; sparse: 1 near the top."""
+    return jnp.where(kind < 0.5, jnp.where(cosine > np.cos(NEAR), 1.0, 0.0), 0.5 * (1 + cosine))
 
 
 def within(key: Key, size: int, centre: Any, spread: Any) -> Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -166,14 +166,18 @@ class Point(Family):
     speed: float = 0.1
     """The stride: how far full velocity carries in a step."""
     dimensions: int = static(default=2)
+    """Of the box."""
     distractors: int = static(default=0)
+    """Numbers of the observation that mean nothing."""
     discrete: bool = static(default=False)
+    """Pushes along one axis at a time, for DQN."""
     horizon: int = static(default=50)
+    """Steps of an episode, at most."""
 
-    name: ClassVar[str] = "family/point"
-    changes: ClassVar[Mapping[str, Change]] = CHANGES
-    words: ClassVar[Mapping[str, Mapping[str, float]]] = MappingProxyType({"reward": REWARDS})
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    name = "family/point"
+    changes = CHANGES
+    words = MappingProxyType({"reward": REWARDS})
+    limits = MappingProxyType(
         {
             "wind": (-1, 1),
             "drag": (0.01, 1),

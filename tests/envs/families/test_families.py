@@ -20,8 +20,20 @@ from augury.transition import Transition
 from augury.verify import verify
 from tests.marks import slowly
 
-MEMBERS = ["family/point(distractors=2)"]
-VARIANTS = ["family/point(dimensions=3, discrete=True)", "family/point(reward='shaped', dimensions=1)"]
+MEMBERS = ["family/point(distractors=2)", "family/pendulum", "family/cartpole", "family/grid"]
+"""Of every kind of state, map and action."""
+VARIANTS = [
+    "family/reacher",
+    "family/maze",
+    "family/collect",
+    "family/collect(reward='dense', coins=3)",
+    "family/point(dimensions=3, discrete=True)",
+    "family/point(reward='shaped', dimensions=1)",
+    "family/point(goal_spread=0.3, goal_centre=0.5, reward='dense')",
+    "family/pendulum(reward='sparse', friction=0.1)",
+    "family/cartpole(start_spread=0.1, friction=0.1)",
+    "family/grid(size=4, reward='shaped')",
+]
 BROKEN = 0.3
 """A knob that breaks a symmetry, where it does."""
 
@@ -144,6 +156,7 @@ def test_a_menu_does_what_its_number_chooses_and_is_wrong_by_what_it_is_told():
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_familys_knobs_have_a_name_a_meaning_and_limits(name):
     task = FAMILIES[name]()
+    assert name in {text.partition("(")[0] for text in (*MEMBERS, *VARIANTS)}, "every family is tested"
     assert envs.reference(task) == task.name == name
     for knob in fields(task):
         default = getattr(task, knob.name)
