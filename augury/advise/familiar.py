@@ -1,0 +1,90 @@
+"""What a table knows: where its rows lie, what to expect of an unknown variable, and what lies outside.
+
+Rows are described by a Gaussian over variables. A variable that is not known is expected given the others. A
+row is outside if it lies farther away than 99% of the table's rows do from the other families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.advise.features import Values
+
+LEAST_SPREAD = 0.05
+"""Standard deviation of a variable, at least: one that the table never changes is not infinitely far."""
+
+WITHIN = 0.99
+
+ROUNDS = 20
+"""Of expectation and maximisation, at most."""
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Familiar(NamedTuple):
+    """A Gaussian over variables, and how far from it rows are familiar."""
+
+    mean: Values
+    covariance: Values
+    far: float = np.inf
+
+    def expected(self, rows: Values) -> tuple[Values, Values]:
+        """(rows, variables) without gaps, and the covariance of what was filled in, summed over rows."""
+        filled, left = rows.copy(), np.zeros_like(self.covariance)
+        for known, same in _alike(rows):
+            gaps = ~known
+            across = self.covariance[np.ix_(known, gaps)]
+            slopes = np.linalg.solve(self.covariance[np.ix_(known, known)], across)
+            apart = rows[np.ix_(same, known)] - self.mean[known]
+            filled[np.ix_(same, gaps)] = self.mean[gaps] + apart @ slopes
+            left[np.ix_(gaps, gaps)] += same.sum() * (self.covariance[np.ix_(gaps, gaps)] - across.T @ slopes)
+        return filled, left
+
+    def distances(self, rows: Values) -> Values:
+        """Root mean squared distance in standard deviations (Mahalanobis) over what is known: (rows,)."""
+        found = np.zeros(len(rows))
+        for known, same in _alike(rows):
+            apart = rows[np.ix_(same, known)] - self.mean[known]
+            whitened = np.linalg.solve(self.covariance[np.ix_(known, known)], apart.T).T
+            found[same] = np.sqrt((apart * whitened).sum(axis=1) / known.sum())
+        return found
+
+    def strangest(self, variables: Values) -> int:
+        """The variable that is most standard deviations away."""
+        return int(np.nanargmax(np.abs(variables - self.mean) / np.sqrt(np.diag(self.covariance))))
+
+
+def familiar_with(rows: Values, families: Sequence[str]) -> Familiar:
+    """What rows of these families describe. Settings are always known, so no row is all gaps."""
+    found, names = described(rows), np.array(families)
+    others = [names != family for family in sorted(set(families))] if len(set(families)) > 1 else []
+    distances = [described(rows[kept]).distances(rows[~kept]) for kept in others] or [found.distances(rows)]
+    return found._replace(far=float(np.quantile(np.concatenate(distances), WITHIN, method="higher")))
+
+
+def described(rows: Values) -> Familiar:
+    """The Gaussian of (rows, variables) with gaps, by expectation and maximisation."""
+    known = np.isfinite(rows)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, rows, 0).sum(axis=0) / count
+    spread = np.where(known, (rows - mean) ** 2, 0).sum(axis=0) / count
+    floor = LEAST_SPREAD**2 * np.eye(len(mean))
+    found = Familiar(mean, np.diag(spread) + floor)
+    for _ in range(ROUNDS):
+        filled, left = found.expected(rows)
+        apart = filled - filled.mean(axis=0)
+        last, found = found, Familiar(filled.mean(axis=0), (apart.T @ apart + left) / len(rows) + floor)
+        if np.abs(found.covariance - last.covariance).max() < 1e-4:
+            break
+    return found
+
+
+def _alike(rows: Values) -> Iterator[tuple[Flags, Flags]]:
+    """Which variables are known, and of which rows, for all rows with the same gaps at once."""
+    known = np.isfinite(rows)
+    for pattern in np.unique(known, axis=0):
+        yield pattern, (known == pattern).all(axis=1)

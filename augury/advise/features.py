@@ -1,0 +1,152 @@
+"""What a prediction looks at: signals and settings as variables, and the terms in which they enter.
+
+A variable is 0 where it should change nothing: an augmentation that reaches no further than the data, that is
+nowhere wrong, with m = α = 1. A term is a variable or a product of two, with the sign that theory gives it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.advise.table import Described
+
+Values = npt.NDArray[np.float64]
+Signals = Mapping[str, float | None]
+"""Measured by `augury.advise.signals`, by name; None, or absent, is not known."""
+
+
+class Settings(NamedTuple):
+    """What is asked for."""
+
+    ratio: float
+    update_ratio: float
+    steps: int
+    algorithm: str
+
+
+class Variable(NamedTuple):
+    """A number made of signals and settings; None where a signal is not known."""
+
+    name: str
+    says: str
+    """What it is, in a sentence about an augmentation."""
+    of: Callable[[Signals, Settings], float | None]
+
+
+class Term(NamedTuple):
+    """A variable, or a product of two."""
+
+    of: tuple[str, ...]
+    sign: int = 0
+    """1 and -1: theory says that the worth cannot fall, and cannot rise, with it."""
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """As files hold it."""
+        return " × ".join(self.of)
+
+
+def _known(signals: Signals, name: str) -> float | None:
+    value = signals.get(name)
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _signal(name: str, transform: Callable[[float], float]) -> Callable[[Signals, Settings], float | None]:
+    def of(signals: Signals, _: Settings) -> float | None:
+        value = _known(signals, name)
+        return None if value is None else transform(value)
+
+    return of
+
+
+def _log2_within(low: float, high: float) -> Callable[[float], float]:
+    return lambda value: min(max(math.log2(max(value, 1e-12)), low), high)
+
+
+def _wrong(signals: Signals, _: Settings) -> float | None:
+    share, error = _known(signals, "invalid"), _known(signals, "relative_error")
+    if share == 0:
+        return 0.0
+    return None if share is None or error is None else math.log2(1 + 10 * share * error)
+
+
+VARIABLES = (
+    Variable("reach", "the data it is like", _signal("data_multiplier", _log2_within(0, 6))),
+    Variable("approach", "how near it comes to evaluation", _signal("evaluation_approach", float)),
+    Variable("nearer", "the evaluated states it comes near", _signal("evaluation_coverage", float)),
+    Variable("new", "the new states it adds", _signal("added_coverage", float)),
+    Variable("reward", "the reward it adds", _signal("reward_density_ratio", _log2_within(-8, 8))),
+    Variable(
+        "values",
+        "what it teaches a simple learner",
+        _signal("value_error_ratio", lambda ratio: -min(max(ratio, -3), 3)),
+    ),
+    Variable(
+        "disobedience",
+        "how far the critic is from its symmetry",
+        _signal("obedience", lambda value: min(max(value, 0), 2)),
+    ),
+    Variable("wrong", "how wrong its transitions are", _wrong),
+    Variable(
+        "wrong reward",
+        "how wrong its rewards are",
+        _signal("reward_error", lambda error: math.log2(1 + 10 * max(error, 0))),
+    ),
+    Variable("copies", "m", lambda _, settings: math.log2(min(settings.ratio, 32))),
+    Variable("weight", "α", lambda _, settings: math.log2(min(settings.update_ratio, 32))),
+    Variable("budget", "the budget", lambda _, settings: math.log2(settings.steps / 100_000)),
+    Variable("replay", "the replay ratio", _signal("replay_ratio", _log2_within(-8, 8))),
+)
+"""Shares and logarithms, so that one of each is much, whatever the task."""
+
+TERMS = (
+    Term(("reach",), 1, "what is like more data is worth more data"),
+    Term(("approach",), 1),
+    Term(("nearer",), 1, "coverage counts where policies are evaluated"),
+    Term(("new",), 1),
+    Term(("reward",), 1, "reward that is rarely seen is what limits sparse tasks"),
+    Term(("values",), 1),
+    Term(("disobedience",), 1, "a critic that obeys already has nothing to learn from it"),
+    Term(("wrong",), -1, "wrong transitions teach wrong values"),
+    Term(("wrong reward",), -1),
+    Term(("copies",)),
+    Term(("weight",)),
+    Term(("weight", "weight"), -1, "what crowds out the other kind of data helps no more"),
+    Term(("budget",)),
+    Term(("replay",)),
+    Term(("reach", "copies"), 1, "more copies reach further"),
+    Term(("reach", "weight")),
+    Term(("reach", "budget")),
+    Term(("reach", "wrong"), -1, "what is wrong does more harm where nothing else is known"),
+    Term(("reward", "weight")),
+    Term(("values", "weight")),
+    Term(("wrong", "weight"), -1, "the more it is learned from"),
+    Term(("wrong", "budget"), -1, "more observed data would have been right"),
+    Term(("copies", "weight")),
+    Term(("copies", "replay")),
+)
+
+NAMES = tuple(variable.name for variable in VARIABLES)
+
+
+def variables_of(signals: Signals, settings: Settings) -> Values:
+    """The variables, NaN where they are not known."""
+    found = (variable.of(signals, settings) for variable in VARIABLES)
+    return np.array([np.nan if value is None else value for value in found])
+
+
+def settings_of(arm: Described) -> Settings:
+    """Of an arm of the table."""
+    return Settings(arm.ratio, arm.update_ratio, arm.steps, arm.algorithm)
+
+
+def terms_of(variables: Values) -> Values:
+    """The terms of (…, variables), after a constant: (…, 1 + terms)."""
+    products = [np.prod([variables[..., NAMES.index(name)] for name in term.of], axis=0) for term in TERMS]
+    return np.stack([np.ones(variables.shape[:-1]), *products], axis=-1)

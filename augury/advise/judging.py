@@ -1,0 +1,153 @@
+"""How well worths are predicted on families never seen: each family is predicted from all the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from augury.advise.baselines import BASELINES
+from augury.advise.features import settings_of
+from augury.advise.fitting import target
+from augury.advise.prediction import fit, groups
+from augury.advise.table import Row
+
+PREDICTION = "prediction"
+
+
+class Guess(NamedTuple):
+    """What was said about a row before its outcome was known."""
+
+    score: float | None
+    """log2 of the worth, or what a baseline gives; None: nothing was said."""
+    low: float = np.nan
+    high: float = np.nan
+
+
+class Quality(NamedTuple):
+    """How good guesses were; NaN where that cannot be told."""
+
+    rows: int
+    answered: float
+    """Share of the rows about which anything was said; what follows is about these."""
+    decided: int
+    """Rows whose gain has a sign beyond doubt."""
+    sign: float
+    """Share of these whose sign was said."""
+    spearman: float
+    """Rank correlation with the measured worth."""
+    held: float
+    """Share of the rows whose worth lies in the 90% interval."""
+    regret: float
+    """Area lost by the m and α that were chosen, against the best on the grid: mean over augmentations."""
+    fixed_regret: float
+    """The same with m = α = 1."""
+
+
+class Judgement(NamedTuple):
+    """Prediction and baselines on the same rows, and the prediction family by family."""
+
+    overall: dict[str, Quality]
+    by_family: dict[str, Quality]
+
+    def table(self) -> str:
+        """As Markdown."""
+        lines = [*_HEAD, *(_line(name, quality) for name, quality in self.overall.items())]
+        return "\n".join([*lines, "", *_HEAD, *(_line(name, one) for name, one in self.by_family.items())])
+
+
+def judge(rows: Sequence[Row]) -> Judgement:
+    """Leave out each family in turn. Rows whose worth is not known are left out of it all."""
+    kept = [row for row in rows if row.worth is not None]
+    guesses = {name: [Guess(None)] * len(kept) for name in (PREDICTION, *BASELINES)}
+    for family in sorted({row.family for row in kept}):
+        others = [row for row in kept if row.family != family]
+        says = {PREDICTION: _prediction(others)}
+        says |= {name: _scored(baseline(others)) for name, baseline in BASELINES.items()}
+        for place in (place for place, row in enumerate(kept) if row.family == family):
+            for name, say in says.items():
+                guesses[name][place] = say(kept[place])
+    overall = {name: quality(kept, given, name == PREDICTION) for name, given in guesses.items()}
+    by_family = {}
+    for family in sorted({row.family for row in kept}):
+        places = [place for place, row in enumerate(kept) if row.family == family]
+        mine = [guesses[PREDICTION][place] for place in places]
+        by_family[family] = quality([kept[place] for place in places], mine, True)
+    return Judgement(overall, by_family)
+
+
+def quality(rows: Sequence[Row], guesses: Sequence[Guess], chooses: bool) -> Quality:
+    """Of guesses about rows; what does not choose m and α takes 1."""
+    said = [(row, guess) for row, guess in zip(rows, guesses, strict=True) if guess.score is not None]
+    scores = np.array([guess.score for _, guess in said], float)
+    measured = np.array([target(row) for row, _ in said])
+    decided = np.array([row.decided for row, _ in said], bool)
+    gains = np.array([row.gain for row, _ in said])
+    ends = np.array([(guess.low, guess.high) for _, guess in said]).reshape(-1, 2)
+    known = np.isfinite(ends).all(axis=1)
+    held = (ends[:, 0] - 1e-9 <= measured) & (measured <= ends[:, 1] + 1e-9)
+    regret, fixed = _regrets(rows, guesses)
+    varied = len(said) > 2 and np.ptp(scores) > 0 and np.ptp(measured) > 0
+    return Quality(
+        rows=len(rows),
+        answered=len(said) / len(rows) if rows else np.nan,
+        decided=int(decided.sum()),
+        sign=_mean((scores > 0)[decided] == (gains > 0)[decided]),
+        spearman=float(stats.spearmanr(scores, measured).statistic) if varied else np.nan,
+        held=_mean(held[known]),
+        regret=regret if chooses else fixed,
+        fixed_regret=fixed,
+    )
+
+
+def _prediction(rows: Sequence[Row]) -> Callable[[Row], Guess]:
+    model = fit(rows)
+
+    def say(row: Row) -> Guess:
+        worth = model.predict(row.signals, settings_of(row)).worth
+        return Guess(None) if worth is None else Guess(*(float(np.log2(end)) for end in worth))
+
+    return say
+
+
+def _scored(score: Callable[[Row], float | None]) -> Callable[[Row], Guess]:
+    return lambda row: Guess(score(row))
+
+
+def _regrets(rows: Sequence[Row], guesses: Sequence[Guess]) -> tuple[float, float]:
+    """Of the largest score and of m = α = 1, over augmentations for which both are known."""
+    chosen, fixed = [], []
+    for places in groups(rows):
+        ones = [place for place in places if rows[place].ratio == rows[place].update_ratio == 1]
+        scored = [place for place in places if guesses[place].score is not None]
+        if ones and scored:
+            best = max(rows[place].area for place in places)
+            chosen.append(best - rows[max(scored, key=lambda place: guesses[place].score or 0.0)].area)
+            fixed.append(best - rows[ones[0]].area)
+    return _mean(chosen), _mean(fixed)
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = np.array([*values], float)
+    return float(found.mean()) if found.size else np.nan
+
+
+_HEAD = (
+    "| | arms | answered | decided | sign right | Spearman | in the 90% interval | regret | m = α = 1 |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+
+
+def _line(name: str, quality: Quality) -> str:
+    cells = [
+        f"{quality.rows:,}",
+        f"{quality.answered:.0%}",
+        f"{quality.decided:,}",
+        *(f"{share:.1%}" if np.isfinite(share) else "" for share in (quality.sign,)),
+        f"{quality.spearman:.2f}" if np.isfinite(quality.spearman) else "",
+        f"{quality.held:.1%}" if np.isfinite(quality.held) else "",
+        *(f"{lost:.4f}" if np.isfinite(lost) else "" for lost in (quality.regret, quality.fixed_regret)),
+    ]
+    return f"| {name} | " + " | ".join(cells) + " |"
