@@ -46,7 +46,7 @@ Policy = Callable[[Observation], npt.NDArray[Any]]
 """What a policy does without exploration, row by row, in the environment's units."""
 
 FEWEST_STEPS = 200
-RANDOM_SHARE = 0.25
+RANDOM_SHARE = 0.5
 """Of a pilot's steps, at most: the rest follows a policy that learns."""
 BLOCK = 1024
 """Networks are asked about so many rows at a time, so that they are compiled for one shape."""
@@ -98,9 +98,9 @@ class _Carry:
 
 
 def gather(
-    environment: str | Environment, *, steps: int = 4_000, seed: int = 0, episodes: int = 16, **settings: Any
+    environment: str | Environment, *, steps: int = 4_000, seed: int = 0, episodes: int = 64, **settings: Any
 ) -> Pilot:
-    """A pilot of this many transitions, and of so many evaluation episodes, or fewer where these are long.
+    """A pilot of this many transitions, and of so many evaluation episodes, fewer where these are long.
 
     Further settings are an arm's: `gather("goal2d", algorithm="sac")`. The same seed gives the same pilot.
     """
@@ -123,10 +123,9 @@ def gather(
         return _in_blocks(partial(_valued, program, learner), observation, action).astype(float)
 
     where: Any = envs.make(arm.environment)
-    few = int(np.clip(steps // where.horizon, min(4, episodes), episodes))
     one = jax.tree.map(lambda leaf: leaf[0], settings_of(arm))
     observed, finished = _in_time(program, np.asarray(own.buffers.observed)[0])
-    evaluated = played(program, one, where, learner.actor, act, few, seed)
+    evaluated = played(program, one, where, learner.actor, act, episodes, seed)
     return Pilot(arm, where, observed, finished, evaluated, critic, act)
 
 

@@ -20,6 +20,9 @@ from augury.verify.base import Played, rows
 
 Flags = npt.NDArray[np.bool_]
 
+MOST_STEPS = 6_400
+"""Of all episodes together."""
+
 _PILOT = np.uint32(2**32 - 3)
 """Folded into an agent's key: episodes of their own, that no training and no evaluation has."""
 
@@ -33,7 +36,11 @@ def played(
     episodes: int,
     seed: int,
 ) -> Played:
-    """So many episodes, one after the other. `settings` are those of the agent alone."""
+    """So many episodes, one after the other; fewer, and not to their end, where they are long.
+
+    `settings` are those of the agent alone.
+    """
+    episodes = int(np.clip(4 * MOST_STEPS // environment.horizon, min(8, episodes), episodes))
     if environment.runs_in == "host":
         rounds = _on_host(environment, act, episodes, seed)
     else:
@@ -53,7 +60,7 @@ def _in_jax(
         truncated = np.full(episodes, number == horizon - 1)
         rounds.append(shown._replace(truncated=truncated & ~np.asarray(shown.terminated)))
         running &= ~np.asarray(shown.terminated)
-        if not running.any():
+        if not running.any() or number * episodes >= MOST_STEPS:
             break
     return jax.tree.map(np.asarray, rounds)
 
@@ -88,7 +95,7 @@ def _on_host(environment: Any, act: Callable[..., Any], episodes: int, seed: int
     running = np.ones(episodes, bool)
     with closing(checked_engine(environment.vector(episodes, autoreset=False), environment)) as engine:
         observation, _ = engine.reset(seed=seeds)
-        while running.any():
+        while running.any() and len(rounds) * episodes < MOST_STEPS:
             before = _in_single_precision(observation)
             action = act(before)
             observation, reward, terminated, truncated, infos = engine.step(action)

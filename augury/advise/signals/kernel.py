@@ -5,7 +5,7 @@ value at e, after rows X, up to the variance
 
     v(X) = mean over E of  1 - k(e, X) (k(X, X) + σ² I)⁻¹ k(X, e)
 
-ℓ is the median distance between rows of D, and σ² a jitter. The multiplier M solves
+ℓ is half the median distance between rows of D, and σ² a jitter. The multiplier M solves
 
     v(D_{Mn}) / v(D_n) = mean of  v(D_n ∪ f(D_n)) / v(D_n)
 
@@ -43,6 +43,8 @@ MOST_ROWS = 2_048
 JITTER = 1e-6
 SAME = 1e-6
 """Rows closer than that are one."""
+SCALE = 0.5
+"""ℓ in median distances: with 1, a few dozen rows tell nearly everything about tasks of few dimensions."""
 SCALE_ROWS = 256
 
 
@@ -77,7 +79,7 @@ class Curve(NamedTuple):
             )
         if not len(evaluated):
             raise UserError("the data multiplier needs evaluated transitions")
-        scale = float(np.median(pdist(observed[:SCALE_ROWS])))
+        scale = SCALE * float(np.median(pdist(observed[:SCALE_ROWS])))
         if not scale > 0:
             raise UserError("the pilot's transitions are all the same: there is no distance between them")
         kept = observed[:MOST_ROWS]
