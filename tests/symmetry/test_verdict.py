@@ -152,6 +152,24 @@ def test_positions_are_measured_against_how_far_a_body_reaches():
     assert finding.relative == pytest.approx(0.0005 / 0.15, rel=0.1)
 
 
+def test_a_body_reaches_from_its_joint_wherever_its_origin_is():
+    with_origin_at_the_foot = (
+        robot(length=-0.001)
+        .replace('0.15 0"><joint', '0.15 -0.3"><joint pos="0 0 0.3"')
+        .replace('pos="0 0 -0.1"', 'pos="0 0 0.2"')
+        .replace("0 0 0 0 0 -0.3", "0 0 0.3 0 0 0")
+        .replace("0 0 0 0 0 -0.001", "0 0 0.3 0 0 -0.001")
+    )
+    sizes = [
+        finding.relative
+        for each in (model(length=-0.301), mujoco.MjModel.from_xml_string(with_origin_at_the_foot))
+        for finding in reflection(each).findings
+        if finding.parameter == "geom pos"
+    ]
+    assert len(sizes) == 2
+    assert sizes[0] == pytest.approx(sizes[1])
+
+
 def test_findings_come_in_groups_and_ranked():
     found = reflection(model(mass=1.01, damping=0.6, friction=0.9)).findings
     groups = [GROUPS.index(finding.group) for finding in found]
