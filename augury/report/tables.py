@@ -149,8 +149,8 @@ def _simulated(found: Simulated | None) -> RenderableType:
         f"{step.largest:.2g} (largest)"
     ]
     lines += [
-        f" after {spread.seconds:g} s positions are off by {spread.median:.2g} (median), "
-        f"{spread.high:.2g} (99%); {spread.beyond:.0%} of the states are beyond {BEYOND:g}"
+        f" after {spread.seconds:g} s from {spread.states} states positions are off by {spread.median:.2g} "
+        f"(median), {spread.high:.2g} (99%); {spread.beyond:.0%} of the states are beyond {BEYOND:g}"
         for spread in found.horizons
     ]
     if found.unstable:

@@ -23,8 +23,9 @@ from augury.symmetry import (
     rotation,
 )
 from augury.symmetry.effects import with_effects
+from augury.symmetry.motions import FEWEST, FOLLOWED, motions
 from augury.symmetry.occurring import occurring, silence
-from augury.symmetry.simulate import FOLLOWED, STATES, Simulated, simulated
+from augury.symmetry.simulate import STATES, Simulated, simulated
 from augury.symmetry.verdict import Verdict, checked, reason, verdict_of
 
 ANGLE = 0.5
@@ -120,16 +121,15 @@ def audit(
     rotates = not any(finding.parameter == "body joints" for finding in rotation_findings)
     with silence():
         states = list(occurring(model, STATES))
-    measured = replace(mirror, findings=with_effects(model, mirror.findings, states))
+    moved = motions(model, states, FEWEST if mirror.left_out else FOLLOWED)
+    measured = replace(mirror, findings=with_effects(model, mirror.findings, moved))
     return Audit(
         name=name,
         normal=mirror.normal_name,
         reflection=measured,
         table=seen,
         observation=observation_map(mirror, seen),
-        simulated=None
-        if mirror.left_out
-        else simulated(model, mirror, states, count=STATES, followed=FOLLOWED),
+        simulated=None if mirror.left_out else simulated(model, mirror, states, count=STATES, motions=moved),
         rotation_findings=rotation_findings,
         simulated_rotation=simulated(model, rotation(model, ANGLE), states, count=STATES)
         if rotates

@@ -83,7 +83,7 @@ def occurring(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[Stat
             else:
                 data.ctrl[:] = held
                 mujoco.mj_step(model, data, _steps(model, seconds))
-            data.ctrl[:] = near(model, held, generator)
+            data.ctrl[:] = near(model, held, generator)[0]
         if stable(data):
             yield State.of(data, kind)
 
@@ -93,8 +93,9 @@ def drive(
 ) -> None:
     """Simulate with random controls near those that hold a pose, each held for a while."""
     steps, hold = _steps(model, seconds), max(1, round(HOLD / model.opt.timestep))
-    for done in range(0, steps, hold):
-        data.ctrl[:] = near(model, held, generator)
+    starts = range(0, steps, hold)
+    for done, controls in zip(starts, near(model, held, generator, len(starts)), strict=True):
+        data.ctrl[:] = controls
         mujoco.mj_step(model, data, min(hold, steps - done))
 
 
@@ -111,13 +112,13 @@ def holding(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     return np.asarray(np.clip(held, low, high))
 
 
-def near(model: mujoco.MjModel, held: Array, generator: np.random.Generator) -> Array:
-    """Random controls around some, within their ranges."""
+def near(model: mujoco.MjModel, held: Array, generator: np.random.Generator, count: int = 1) -> Array:
+    """Random controls around some, within their ranges, in rows."""
     low, high = _limits(model)
     effort = _EFFORT * (high - low)
     servos = model.actuator_ctrladr[_servos(model)]
     effort[servos] = np.minimum(effort[servos], _STRIDE)
-    return np.asarray(np.clip(held + effort * generator.normal(size=model.nu), low, high))
+    return np.asarray(np.clip(held + effort * generator.normal(size=(count, model.nu)), low, high))
 
 
 def stable(data: mujoco.MjData) -> bool:
@@ -177,14 +178,14 @@ def _keyframe(model: mujoco.MjModel, data: mujoco.MjData, generator: np.random.G
 
 def _any_pose(model: mujoco.MjModel, data: mujoco.MjData, generator: np.random.Generator) -> bool:
     """Any pose within the joints' ranges, in any orientation, moving, in which nothing penetrates deeply."""
+    single = np.isin(model.jnt_type, [int(_JOINT.mjJNT_SLIDE), int(_JOINT.mjJNT_HINGE)])
+    limited = np.flatnonzero(single & (model.jnt_limited != 0))
     for _ in range(_TRIES):
         mujoco.mj_resetData(model, data)
         mujoco.mj_integratePos(model, data.qpos, 3 * _units(model) * generator.normal(size=model.nv), 1.0)
-        for joint in np.flatnonzero(model.jnt_limited).tolist():
-            if model.jnt_type[joint] in (_JOINT.mjJNT_SLIDE, _JOINT.mjJNT_HINGE):
-                data.qpos[model.jnt_qposadr[joint]] = generator.uniform(*model.jnt_range[joint])
-        for joint in np.flatnonzero(model.jnt_type == int(_JOINT.mjJNT_FREE)).tolist():
-            data.qpos[model.jnt_qposadr[joint] + 2] += 0.3 * model.stat.extent * generator.uniform()
+        data.qpos[model.jnt_qposadr[limited]] = generator.uniform(*model.jnt_range[limited].T)
+        heights = model.jnt_qposadr[model.jnt_type == int(_JOINT.mjJNT_FREE)] + 2
+        data.qpos[heights] += 0.3 * model.stat.extent * generator.uniform(size=len(heights))
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_collision(model, data)
@@ -197,8 +198,7 @@ def _any_pose(model: mujoco.MjModel, data: mujoco.MjData, generator: np.random.G
 
 def _units(model: mujoco.MjModel) -> Array:
     """1 for angles; for distances a tenth."""
-    units = np.ones(model.nv)
-    for start, kind in zip(model.jnt_dofadr.tolist(), model.jnt_type.tolist(), strict=True):
-        if kind in (_JOINT.mjJNT_FREE, _JOINT.mjJNT_SLIDE):
-            units[start : start + (3 if kind == _JOINT.mjJNT_FREE else 1)] = 0.1
-    return units
+    kind = model.jnt_type[model.dof_jntid]
+    first = np.arange(model.nv) - model.jnt_dofadr[model.dof_jntid] < 3
+    distance = (kind == int(_JOINT.mjJNT_SLIDE)) | (kind == int(_JOINT.mjJNT_FREE)) & first
+    return np.where(distance, 0.1, 1.0)

@@ -27,10 +27,11 @@ def best_mirror(
     part: Part,
     distance: float | None = None,
     reference: Array | None = None,
-) -> tuple[Mirror, float]:
+) -> tuple[BodyPairing, float]:
     """The mirror with this normal: at the given distance from the origin, or where bodies fit best.
 
-    With it comes how far mirrored bodies are from their images, as a share of the model's size.
+    It comes with the bodies that it pairs, and with how far these are from their images, as a share of the
+    model's size.
     """
     through_origin = Mirror(model, normal, 0.0, reference)
     distances = _distances(through_origin, part) if distance is None else [distance]
@@ -50,11 +51,11 @@ def best_mirror(
         assert refused is not None
         raise refused
     if reference is None:
-        return best.mirror, least
+        return best, least
     mirror = Mirror(model, normal, best.mirror.distance, nearest_symmetric(best, reference))
     pairing = BodyPairing(mirror, given, part)
     pairing.images_of_all()
-    return mirror, _misfit(pairing)
+    return pairing, _misfit(pairing)
 
 
 def _misfit(pairing: BodyPairing) -> float:

@@ -110,8 +110,8 @@ def _reflection(
     pose: Array | None,
 ) -> Reflection:
     """The reflection with this normal."""
-    mirror, misfit = best_mirror(model, normal, given, part, distance, pose)
-    pairing = pair_all(mirror, given, part)
+    bodies, misfit = best_mirror(model, normal, given, part, distance, pose)
+    mirror, pairing = bodies.mirror, pair_all(bodies)
     sensors, without_map = sensor_map(pairing)
     qpos, vectors = position_map(pairing), vector_map(pairing)
     found = Reflection(

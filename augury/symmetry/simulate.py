@@ -11,22 +11,18 @@ import mujoco
 import numpy as np
 
 from augury.symmetry.maps import AffineMap, Array, Symmetry
-from augury.symmetry.occurring import HOLD, State, near, occurring, silence, stable
+from augury.symmetry.motions import HORIZONS, Motion, followed
+from augury.symmetry.occurring import State, occurring, silence
 from augury.symmetry.pairing.names import label
 from augury.symmetry.reflection import Reflection
 from augury.symmetry.touches import unlike_contacts
 
 SIMULATED_TOLERANCE = 1e-6
 """Largest error of one step of a model that is called exact."""
-STATES, FOLLOWED = 90, 20
-"""States that are simulated for one step, and those of them, settled or driven, that are followed."""
-HORIZONS = (0.1, 1.0)
-"""For how long, in seconds."""
+STATES = 90
+"""That are simulated for one step."""
 BEYOND = 0.01
 """An error of a position that counts as large, in metres or radians."""
-_MOST_STEPS = 10_000
-"""Of all that are followed; models with small time steps are followed from fewer states."""
-_FEWEST = 4
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,8 @@ class Spread:
 
     seconds: float
     """After how long."""
+    states: int
+    """How many these are."""
     median: float
     high: float
     """99% of the states have at most this one."""
@@ -47,7 +45,14 @@ class Spread:
         """The spread of these errors."""
         given = np.array(errors if len(errors) else [np.inf])
         middle, high = np.quantile(given, [0.5, 0.99], method="higher")
-        return cls(seconds, float(middle), float(high), float(given.max()), float((given > BEYOND).mean()))
+        return cls(
+            seconds,
+            len(errors),
+            float(middle),
+            float(high),
+            float(given.max()),
+            float((given > BEYOND).mean()),
+        )
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,14 @@ class Simulated:
 
 
 def simulated(
-    model: mujoco.MjModel, symmetry: Symmetry, states: Iterable[State], *, count: int, followed: int = 0
+    model: mujoco.MjModel,
+    symmetry: Symmetry,
+    states: Iterable[State],
+    *,
+    count: int,
+    motions: Sequence[Motion] = (),
 ) -> Simulated:
-    """Simulate states beside their images, for a step, and `followed` of them for seconds.
+    """Simulate states beside their images for a step, and the images of motions for as long as these.
 
     Parameters that the audit does not know are noticed all the same. Differences after a step are relative to
     the largest number of the state, where that is above 1. Sensor readings that have a map count too.
@@ -97,19 +107,16 @@ def simulated(
                 unlike.update(due)
             if error <= SIMULATED_TOLERANCE or not due:
                 unexplained = max(unexplained, error)
-        steps = round(HORIZONS[-1] / model.opt.timestep)
-        chosen = [state for state in given if state.kind != "any pose"]
-        chosen = chosen[: min(followed, max(_FEWEST, _MOST_STEPS // max(steps, 1)))]
-        along = [errors for number, state in enumerate(chosen) if (errors := pair.follow(state, number))]
+        along = [errors for motion in motions if (errors := pair.follow(motion))]
     return Simulated(
         states=len(given),
-        unstable=count - len(given) + len(chosen) - len(along),
+        unstable=count - len(given) + len(motions) - len(along),
         step=Spread.of(model.opt.timestep, at_once),
         followed=len(along),
         horizons=tuple(
-            Spread.of(seconds, [error[place] for error in along])
+            Spread.of(seconds, [errors[place] for errors in along if place < len(errors)])
             for place, seconds in enumerate(HORIZONS)
-            if chosen
+            if motions
         ),
         unexplained=unexplained if given else np.inf,
         acceleration=float(np.median(shares)) if given else np.inf,
@@ -158,23 +165,17 @@ class _Pair:
         )
         return worst, share
 
-    def follow(self, state: State, seed: int) -> list[float]:
+    def follow(self, motion: Motion) -> list[float]:
         """The largest error of a position after each horizon; nothing if the simulator gives up."""
-        self._put(state)
-        generator = np.random.default_rng([1, seed])
-        hold, done, errors = max(1, round(HOLD / self.model.opt.timestep)), 0, []
-        for seconds in HORIZONS:
-            until = max(done + 1, round(seconds / self.model.opt.timestep))
-            while done < until:
-                ahead = min(hold, until - done)
-                self.data.ctrl[:] = near(self.model, state.ctrl, generator)
-                self.image.ctrl[:] = self.symmetry.ctrl(self.data.ctrl)
-                for each in (self.data, self.image):
-                    mujoco.mj_step(self.model, each, ahead)
-                done += ahead
-            apart = np.abs(self.symmetry.qpos(self.data.qpos) - self.image.qpos)
-            errors.append(float(apart.max(initial=0)))
-        return errors if stable(self.data) and stable(self.image) else []
+        if not motion.positions:
+            return []
+        start, controls = self._image(motion.start), self.symmetry.ctrl(motion.controls)
+        return [
+            float(np.abs(self.symmetry.qpos(own) - image).max(initial=0))
+            for own, image in zip(
+                motion.positions, followed(self.model, self.image, start, controls), strict=False
+            )
+        ]
 
     def unlike_contacts(self, state: State) -> set[tuple[int, int]]:
         """Pairs of geoms whose contacts are not found mirrored."""
@@ -187,14 +188,17 @@ class _Pair:
 
     def _put(self, state: State) -> None:
         state.put(self.model, self.data)
+        self._image(state).put(self.model, self.image)
+
+    def _image(self, state: State) -> State:
         symmetry = self.symmetry
-        State(
+        return State(
             state.time,
             symmetry.qpos(state.qpos),
             symmetry.qvel(state.qvel),
             symmetry.act(state.act),
             symmetry.ctrl(state.ctrl),
-        ).put(self.model, self.image)
+        )
 
 
 def _difference(mapped: Array, actual: Array) -> float:

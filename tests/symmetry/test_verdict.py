@@ -6,14 +6,17 @@ import warnings
 from pathlib import Path
 
 import mujoco
+import numpy as np
 import pytest
 
 from augury.augmentations.symmetry import reflect
 from augury.cli import main
 from augury.symmetry import SymmetryError, reflection
 from augury.symmetry.audit.units import GROUPS
-from augury.symmetry.effects import mended
+from augury.symmetry.effects import put_right
 from augury.symmetry.model_audit import audit
+from augury.symmetry.motions import FEWEST, FOLLOWED
+from augury.symmetry.occurring import occurring
 from augury.symmetry.verdict import reason
 
 ROBOT = """
@@ -87,7 +90,7 @@ def test_an_approximate_model_exits_with_0_and_a_line(tmp_path, capsys):
     main(["symmetry", str(path)])
     said = " ".join(capsys.readouterr().out.split())
     assert "approximate at a tolerance of 0.05: body mass: left has 1, right has 1.01" in said
-    assert "after 1 s positions are off by" in said
+    assert "after 0.1 s from 20 states positions are off by" in said
 
 
 @pytest.mark.parametrize(
@@ -117,17 +120,54 @@ def test_a_finding_tells_what_it_does_to_a_second_of_motion():
     assert 0 < effects["body mass"] < 0.1
 
 
+def test_some_states_are_followed_for_a_second_and_the_others_for_a_tenth():
+    soon, later = audit(model(mass=1.01), "robot").simulated.horizons
+    assert (soon.seconds, later.seconds) == (0.1, 1.0)
+    assert FEWEST <= later.states < soon.states == FOLLOWED
+
+
+def test_any_pose_is_one_within_the_ranges_of_joints():
+    limited = model()
+    limited.jnt_limited[1:], limited.jnt_range[1:] = 1, (0.2, 0.5)
+    found = [state for state in occurring(limited, 30) if state.kind == "any pose"]
+    assert len(found) == 10
+    angles = np.array([state.qpos[7:] for state in found])
+    assert ((angles > 0.1) & (angles < 0.6)).all()  # a limit is soft
+    assert np.ptp(angles) > 0.1
+
+
 @pytest.mark.parametrize("other", [{"mass": 1.1}, {"inertia": 0.011}, {"damping": 0.6}, {"friction": 0.9}])
 def test_a_finding_put_right_is_found_no_more(other):
     broken = model(**other)
     (finding,) = reflection(broken).findings
-    assert reflection(mended(broken, finding)).findings == []
+    with put_right(broken, finding) as known:
+        assert known
+        assert reflection(broken).findings == []
+    assert reflection(broken).findings == [finding]
 
 
 def test_positions_are_measured_against_how_far_a_body_reaches():
     (finding,) = (f for f in reflection(model(length=-0.301)).findings if f.parameter == "geom pos")
     assert finding.size == pytest.approx(0.0005)
     assert finding.relative == pytest.approx(0.0005 / 0.15, rel=0.1)
+
+
+def test_a_body_reaches_from_its_joint_wherever_its_origin_is():
+    with_origin_at_the_foot = (
+        robot(length=-0.001)
+        .replace('0.15 0"><joint', '0.15 -0.3"><joint pos="0 0 0.3"')
+        .replace('pos="0 0 -0.1"', 'pos="0 0 0.2"')
+        .replace("0 0 0 0 0 -0.3", "0 0 0.3 0 0 0")
+        .replace("0 0 0 0 0 -0.001", "0 0 0.3 0 0 -0.001")
+    )
+    sizes = [
+        finding.relative
+        for each in (model(length=-0.301), mujoco.MjModel.from_xml_string(with_origin_at_the_foot))
+        for finding in reflection(each).findings
+        if finding.parameter == "geom pos"
+    ]
+    assert len(sizes) == 2
+    assert sizes[0] == pytest.approx(sizes[1])
 
 
 def test_findings_come_in_groups_and_ranked():

@@ -70,7 +70,7 @@ class Places:
             return mirror.size
         origins, centres = mirror.frames["body"][0], mirror.frames["inertia"][0]
         joint, geoms = model.body_jntadr[body], self._on_bodies["geom"].get(body, [])
-        hinged = joint >= 0 and model.jnt_type[joint] in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_BALL)
+        hinged = joint >= 0 and int(model.jnt_type[joint]) in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_BALL)
         start = mirror.data.xanchor[joint] if hinged else origins[body]
         points = [centres[body], *origins[model.body_parentid == body], *mirror.frames["geom"][0][geoms]]
         farthest = max(float(np.linalg.norm(point - start)) for point in points)

@@ -11,7 +11,7 @@ import numpy as np
 from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import Array, SymmetryError
 from augury.symmetry.pairing.couplings import couplings
-from augury.symmetry.pairing.matching import Ambiguous, NoImage, allowed, best_pairing
+from augury.symmetry.pairing.matching import Ambiguous, NoImage, allowed, best_pairing, cheapest_columns
 from augury.symmetry.pairing.names import body_name, label, mirrored_names
 from augury.symmetry.pairing.part import Part
 
@@ -43,7 +43,8 @@ class BodyPairing:
 
     def images_of_all(self) -> list[int]:
         """The image of every body."""
-        self._pair(0, 0, np.zeros(3))
+        if not self.images:
+            self._pair(0, 0, np.zeros(3))
         return [self.images.get(body, body) for body in range(self.model.nbody)]
 
     def misfits(self, data: mujoco.MjData) -> Array:
@@ -117,11 +118,9 @@ class BodyPairing:
         total, count = float(apart.sum()), len(apart)
         total += _HINT * self.mirror.size * self._ranges_that_differ(first, second)
         if left:
-            from scipy.optimize import linear_sum_assignment  # slow to import, and most never get here
-
             below = [[self._summed(a, b, shift) for b in right] for a in left]
             distances = np.array([[min(entry[0], 1e9) for entry in row] for row in below])
-            for row, column in zip(*linear_sum_assignment(distances), strict=True):
+            for row, column in enumerate(cheapest_columns(distances)):
                 total += below[row][column][0]
                 count += below[row][column][1]
         return total, count

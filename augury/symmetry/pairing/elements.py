@@ -9,7 +9,6 @@ import numpy as np
 
 from augury.errors import unknown_name
 from augury.symmetry.contacts import geoms_that_matter
-from augury.symmetry.frames import Mirror
 from augury.symmetry.maps import SymmetryError
 from augury.symmetry.pairing.actuators import pair_actuators
 from augury.symmetry.pairing.bodies import BodyPairing
@@ -17,21 +16,20 @@ from augury.symmetry.pairing.images import NO_IMAGE, Pairing
 from augury.symmetry.pairing.joints import pair_joints
 from augury.symmetry.pairing.matching import cheap_pairing
 from augury.symmetry.pairing.names import body_name, given_name
-from augury.symmetry.pairing.part import Part
 from augury.symmetry.pairing.tendons import pair_tendons
 
 
-def pair_all(mirror: Mirror, given: Mapping[str, str], part: Part) -> Pairing:
-    """Find every image; what the user gave, by name, is in both directions."""
-    model = mirror.model
-    pairing = Pairing(mirror)
+def pair_all(bodies: BodyPairing) -> Pairing:
+    """Find every other image, where the bodies have theirs."""
+    model, part = bodies.model, bodies.part
+    pairing = Pairing(bodies.mirror)
     pairing.left_out = {"body": set(part.bodies), "joint": set(part.joints)}
-    pairing.images["body"] = BodyPairing(mirror, given, part).images_of_all()
+    pairing.images["body"] = bodies.images_of_all()
     pair_joints(pairing)
     _pair_attached(pairing, "geom", set(geoms_that_matter(model)))
     _pair_attached(pairing, "site", set())
     pair_tendons(pairing)
-    pair_actuators(pairing, given)
+    pair_actuators(pairing, bodies.given)
     return pairing
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
+from augury.symmetry.maps import Array
+
 Costs = Mapping[tuple[int, int], float]
 """What it costs to take two elements for mirror images of each other; pairs that cannot be are left out."""
 _MANY = 1000
@@ -64,6 +66,17 @@ def cheap_pairing(elements: Iterable[int], costs: Costs) -> dict[int, int]:
             images |= {first: second, second: first}
             free -= {first, second}
     return images
+
+
+def cheapest_columns(costs: Array) -> list[int]:
+    """A column for each row, all different, such that they cost least together."""
+    nearest: list[int] = costs.argmin(1).tolist()
+    if len(set(nearest)) == len(nearest):
+        return nearest
+    from scipy.optimize import linear_sum_assignment  # slow to import, and most never get here
+
+    columns: list[int] = linear_sum_assignment(costs)[1].tolist()
+    return columns
 
 
 def _groups(plausible: dict[int, list[int]]) -> Iterator[list[int]]:
