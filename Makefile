@@ -13,7 +13,11 @@ OLDEST := .venv-oldest
 SIMULATING := tests/augmentations tests/envs tests/outside tests/show tests/symmetry tests/verify \
 	tests/cli/test_proof.py tests/fleet/test_goal_fleet.py tests/fleet/test_host_fleet.py
 
-.PHONY: reproduce test test-all test-oldest docs clean
+ZOO := .venv-zoo
+# RL Zoo's dependencies ask for earlier versions of these two than all the rest.
+ZOO_EARLIER := ^(pillow|python-dateutil)==
+
+.PHONY: reproduce test test-all test-oldest test-zoo docs clean
 
 reproduce: $(VENV)/.installed ## Five claims, decided on a laptop: a page with curves and verdicts
 	$(BIN)/augury study run studies/first-look.toml --out runs/reproduce
@@ -30,6 +34,9 @@ test-all: test ## The same, and the tests that are expensive and rare
 
 test-oldest: $(OLDEST)/.installed ## The quick tests that simulate, with the oldest MuJoCo that pyproject.toml allows
 	$(OLDEST)/bin/pytest --numprocesses 2 --dist loadfile -m "not slow" $(SIMULATING)
+
+test-zoo: $(ZOO)/.installed ## RL Zoo trains, resumes and plays with the drop-in
+	$(ZOO)/bin/pytest tests/sb3/test_zoo.py
 
 docs: $(VENV)/.installed-for-docs ## The site, into build/docs: a broken link or an undocumented public name fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -59,5 +66,12 @@ $(OLDEST)/.installed: pyproject.toml constraints.txt
 		--editable .[dev,panda-gym,sb3] mujoco==3.11.0
 	touch $@
 
+$(ZOO)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ZOO)
+	grep --extended-regexp --invert-match '$(ZOO_EARLIER)' constraints.txt > $(ZOO)/constraints.txt
+	$(ZOO)/bin/pip install --quiet --disable-pip-version-check --constraint $(ZOO)/constraints.txt \
+		--editable .[dev,sb3] rl_zoo3==2.9.2
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) build *.egg-info runs/reproduce
+	rm -rf $(VENV) $(OLDEST) $(ZOO) build *.egg-info runs/reproduce

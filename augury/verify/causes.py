@@ -1,7 +1,8 @@
 """Why an augmentation is wrong, where that can be recognised.
 
 The simulator is asked about every repair, of a few transitions first and of more where it agrees. A repair is
-the likely cause only if the simulator then agrees on nearly all of the transitions tried. Undoing the
+the likely cause only if the simulator then agrees on nearly all of the transitions tried, and still agrees on
+those that were right already: among many repairs one may fit a few transitions by chance. Undoing the
 augmentation repairs anything, and explains nothing. Where no repair helps alone, two are tried together.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax
 import numpy as np
 import numpy.typing as npt
 
@@ -23,12 +25,14 @@ Rows = npt.NDArray[np.float64]
 
 LOOKS = ((3, 0.6), (16, 0.85), (100, 0.95))
 """Transitions tried one look after the other, and the share of them that must come out right."""
+RIGHT_ALREADY, STILL_RIGHT = 30, 0.95
+"""Transitions tried that were right already, and the share of them that must stay so."""
 FIRST_OF_TWO, SECOND_OF_TWO = 10, 60
 """Repairs that are tried together: those that help most, with those that help too."""
 
 
 class Case(NamedTuple):
-    """Invalid transitions."""
+    """Observed transitions and what an augmentation made of them."""
 
     simulator: Simulator
     observed: Transition
@@ -39,9 +43,17 @@ class Case(NamedTuple):
         """What was augmented and what was observed."""
         return Motion.of(self.augmented), Motion.of(self.observed)
 
+    def rows(self, chosen: npt.NDArray[np.bool_]) -> Case:
+        """Some of them."""
+        observed, augmented = (
+            jax.tree.map(lambda leaf: leaf[chosen], one) for one in (self.observed, self.augmented)
+        )
+        return self._replace(observed=observed, augmented=augmented)
 
-def recognised(case: Case) -> str | None:
-    """What the simulator would agree with."""
+
+def recognised(whole: Case, wrong: npt.NDArray[np.bool_]) -> str | None:
+    """What the simulator would agree with, of the transitions that are wrong."""
+    case, right = whole.rows(wrong), whole.rows(~wrong & _changed(whole))
     said, seen = case.motions()
     actions = said.action.shape[1] if said.action.ndim > 1 else 0  # a discrete action has none
     table = case.simulator.table
@@ -55,10 +67,25 @@ def recognised(case: Case) -> str | None:
     chosen = np.unique(order.astype(int))
     errors = _errors(case, suspects, chosen[_spread(len(chosen), LOOKS[0][0])])
     found = _passing(case, _agreeing(case, suspects, errors, LOOKS[0][1]), chosen, LOOKS[1:])
+    found = _harmless(right, found)
     if not found:
         pairs = [one for one in _pairs(suspects, errors) if not _undoes(one, said, seen)]
-        found = _passing(case, pairs, chosen, LOOKS)
+        found = _harmless(right, _passing(case, pairs, chosen, LOOKS))
     return found[0].text if found else None
+
+
+def _changed(case: Case) -> npt.NDArray[np.bool_]:
+    """Which transitions the augmentation did not leave as they are: one may augment now and then only."""
+    said, seen = (np.column_stack([*motion]) for motion in case.motions())
+    return np.any(said != seen, axis=1)
+
+
+def _harmless(right: Case, suspects: list[Repair]) -> list[Repair]:
+    """The repairs that leave right what is right."""
+    if not suspects or not len(right.observed.reward):
+        return suspects
+    errors = _errors(right, suspects, _spread(len(right.observed.reward), RIGHT_ALREADY))
+    return _agreeing(right, suspects, errors, STILL_RIGHT)
 
 
 def _pairs(suspects: Sequence[Repair], errors: Rows) -> list[Repair]:

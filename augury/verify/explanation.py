@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 
 from augury.transition import Transition
@@ -20,7 +19,7 @@ ROUNDING = 2e-6
 ENOUGH_FREE = 20
 """Transitions without contact that it takes to blame the contacts."""
 STRAY = 0.05
-"""Share of the invalid ones that may look free of contact: they touched something in between."""
+"""Share of the invalid ones that a cause need not explain: some touched something in between, for example."""
 
 
 def cause_of(
@@ -31,16 +30,18 @@ def cause_of(
     contact: Contact | None,
     tolerance: float,
     needs: Sequence[str],
-) -> str | None:
-    """Everything that is recognised; independent mistakes are named side by side."""
+) -> tuple[str | None, str | None]:
+    """The cause, and what is recognised but does not explain nearly all that is wrong.
+
+    Independent mistakes are named side by side.
+    """
     if simulator.single_precision and tolerance < errors.largest.max() < SINGLE:
-        return (
-            f"{simulator.name} computes with 32 bits, and errors are within them: "
-            f"{allowance(errors.largest.max())}"
-        )
+        text = f"{simulator.name} computes with 32 bits, and errors are within them: "
+        return text + allowance(errors.largest.max()), None
     moved_wrongly: Flags = np.any(errors.scaled[:, : len(simulator.table)] > tolerance, 1)
     misplaced = moved_wrongly | errors.wrong_before(tolerance)
-    found: list[str | None] = []
+    found: list[str] = []
+    unexplained: Flags = np.zeros(len(misplaced), bool)
     for name, field in ((REWARD, "reward"), (TERMINATED, "terminated")):
         amiss = errors.wrong_in(name, tolerance) & ~misplaced
         if amiss.any() and (rounded := errors.rounded(name, ROUNDING)) is not None:
@@ -49,17 +50,27 @@ def cause_of(
             )
         elif amiss.any() and _stale(observed, augmented, field, amiss):
             found.append(f"the {name} is that of the observed transition: recompute it")
+        else:
+            unexplained |= amiss
     for extra in needs:
         if extra not in errors.names:
             continue
         amiss = errors.wrong_in(extra, tolerance) & ~misplaced
         if amiss.any() and np.array_equal(augmented.extras[extra][amiss], observed.extras[extra][amiss]):
             found.append(f"the extra '{extra}' is that of the observed transition: map it too")
+        else:
+            unexplained |= amiss
     if errors.wrong_in(TRUNCATED, tolerance).any():
         found.append("a time limit does not depend on what is observed: truncated must stay as observed")
     if misplaced.any():
-        found.append(_cause_of_motion(simulator, observed, augmented, misplaced, contact, tolerance))
-    return "; ".join(filter(None, found)) or None
+        motion = _cause_of_motion(simulator, observed, augmented, misplaced, contact, tolerance)
+        if motion is None:
+            unexplained |= misplaced
+        else:
+            found.append(motion)
+    said = "; ".join(found) or None
+    wrong = errors.largest > tolerance
+    return (said, None) if unexplained.sum() <= STRAY * wrong.sum() else (None, said)
 
 
 def allowance(error: float) -> str:
@@ -80,8 +91,7 @@ def _cause_of_motion(
             f"{contact.invalid_touching} of the {wrong.sum()} are in contact: the model's contacts lack the "
             "symmetry, ask `augury symmetry`"
         )
-    before, after = (jax.tree.map(lambda leaf: leaf[wrong], one) for one in (observed, augmented))
-    return recognised(Case(simulator, before, after, tolerance))
+    return recognised(Case(simulator, observed, augmented, tolerance), wrong)
 
 
 def _stale(observed: Transition, augmented: Transition, field: str, wrong: Flags) -> bool:

@@ -70,7 +70,7 @@ _SCOPES: tuple[tuple[tuple[Field, ...], str], ...] = (
 def elementary(table: Sequence[Quantity], actions: int, entries: Mapping[str, list[int]]) -> Iterator[Repair]:
     """Every repair of one thing, the simplest first."""
     names = {
-        place: f"'{quantity.name}'" + ("" if entries else f" (observation {place})")
+        place: _called(quantity.name, "" if entries else f"observation {place}")
         for place, quantity in enumerate(table)
     }
     joints = {
@@ -114,6 +114,13 @@ def elementary(table: Sequence[Quantity], actions: int, entries: Mapping[str, li
         if table[first].unit == table[second].unit:
             text = f"{names[first]} and {names[second]} must be exchanged"
             yield in_fields(text, _BOTH, _exchanged([first], [second]))
+
+
+def _called(name: str, where: str) -> str:
+    """A number, and where it stands, unless its name is that."""
+    if name == where:
+        return name
+    return f"'{name}'" + (f" ({where})" if where else "")
 
 
 def of_choices(choices: int | None, stale: bool) -> Iterator[Repair]:

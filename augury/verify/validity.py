@@ -97,8 +97,9 @@ def verify(
     contact = _contact(simulator, augmented, wrong)
     cause = description = None
     if wrong.any():
-        cause = cause_of(simulator, observed, augmented, errors, contact, tolerance, needs)
-        description = described(simulator, observed, augmented, errors, tolerance)
+        cause, besides = cause_of(simulator, observed, augmented, errors, contact, tolerance, needs)
+        description = described(simulator, observed, augmented, errors, tolerance, outside)
+        description += f"; besides, {besides}" if besides else ""
     return Report(
         augmentation=subject.name,
         environment=simulator.name,

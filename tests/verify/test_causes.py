@@ -1,0 +1,117 @@
+"""A cause explains nearly all that is wrong and spoils nothing that is right; else errors are described."""
+
+import gymnasium
+import numpy as np
+
+from augury.augmentations import from_numpy
+from augury.verify import verify
+from tests.verify.test_verify import MIRRORED, Spring, mirrored
+
+SAMPLES = 200
+
+
+class Tilted(Spring):
+    """Its reward is where the mass is, so that a mirror must recompute it."""
+
+    def step(self, action):
+        observation, _, *others = super().step(action)
+        return observation, float(observation[0]), *others
+
+
+class Walled(Spring):
+    """The mass stops at walls."""
+
+    def step(self, action):
+        _, reward, *others = super().step(action)
+        self.state[0] = np.clip(self.state[0], -0.9, 0.9)
+        return self.state.copy(), reward, *others
+
+
+def test_a_mistake_made_now_and_then_has_its_cause_named():
+    """What was not augmented says nothing about a repair."""
+
+    def sometimes(generator, transition):
+        if generator.random() < 0.5:
+            return transition
+        return mirrored(generator, transition)._replace(action=transition.action)
+
+    report = verify(from_numpy(sometimes), Spring(), samples=SAMPLES)
+    assert 0 < report.invalid < SAMPLES
+    assert report.cause == "the sign of action 0 is wrong"
+
+
+def test_what_explains_few_of_the_errors_stands_beside_their_description():
+    stale = verify(MIRRORED, Tilted(), samples=SAMPLES)
+    assert stale.cause == "the reward is that of the observed transition: recompute it"
+
+    def noisy_too(generator, transition):
+        noise = generator.normal(size=2) * (generator.random() < 0.5)
+        result = mirrored(generator, transition)
+        return result._replace(next_observation=result.next_observation + noise)
+
+    report = verify(from_numpy(noisy_too), Tilted(), samples=SAMPLES)
+    assert report.cause is None
+    assert report.description.endswith("besides, the reward is that of the observed transition: recompute it")
+
+
+def test_walls_are_recognised_by_the_many_who_stop_there():
+    def shifted(generator, transition):
+        """Velocities agree, since the action makes up for the spring."""
+        shift = np.array([0.05, 0])
+        return transition._replace(
+            observation=transition.observation + shift,
+            action=transition.action + 0.05,
+            reward=-float((transition.observation[0] + 0.05) ** 2),
+            next_observation=transition.next_observation + shift,
+        )
+
+    report = verify(from_numpy(shifted), Walled(), samples=SAMPLES)
+    assert 0 < report.invalid < SAMPLES
+    assert "nearly all of them where a number is at the end of its range, as at a wall" in report.description
+
+
+def test_errors_at_a_joints_limit_and_of_a_crooked_model_are_told_apart():
+    """The pole of Gymnasium's inverted pendulum leans by a millimetre, so that no mirror is exact."""
+    environment = gymnasium.make("InvertedPendulum-v5")
+
+    def along_the_rail(generator, transition):
+        shift = np.array([generator.uniform(-0.5, 0.5), 0, 0, 0])
+        return transition._replace(
+            observation=transition.observation + shift, next_observation=transition.next_observation + shift
+        )
+
+    report = verify(from_numpy(along_the_rail), environment, samples=400)
+    assert "nearly all of them at a joint's limit" in report.description
+
+    def mirror(generator, transition):
+        return transition._replace(
+            observation=-transition.observation,
+            action=-transition.action,
+            next_observation=-transition.next_observation,
+        )
+
+    report = verify(from_numpy(mirror), environment, samples=100)
+    assert (report.invalid, report.cause) == (100, None)
+    assert "ask `augury symmetry` whether the model has that symmetry" in report.description
+
+
+def test_a_repair_that_spoils_what_is_right_is_no_cause():
+    """Two changes of sign and the like fit one wrong transition by chance. What is rare is counted."""
+    environment = gymnasium.make("MountainCar-v0")
+
+    def mirror(generator, transition):
+        """The valley is symmetric; the wall at its left end is not."""
+
+        def across(observation):
+            return np.array([-np.pi / 3 - observation[0], -observation[1]])
+
+        return transition._replace(
+            observation=across(transition.observation),
+            action=2 - transition.action,
+            next_observation=across(transition.next_observation),
+        )
+
+    report = verify(from_numpy(mirror), environment, samples=1_000)
+    assert 0 < report.invalid < 10
+    assert report.cause is None
+    assert f"in {report.invalid} of 1,000 transitions" in report.description
