@@ -104,13 +104,22 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
         _check_hindsight(arm, environment)
     elif function is not None and environment.action_count is not None:
         # An action of 1.0 would choose no value, and say so only when it is compiled.
-        alike = conforming(describe(arm.augmentation), function)
-        jax.eval_shape(alike, jax.random.key(0), example(environment, sorted(needs)))
+        given = jax.random.key(0), example(environment, sorted(needs))
+        try:
+            jax.eval_shape(_conforming, function, *given)
+        except UserError:  # again, with the name by which the user knows it
+            jax.eval_shape(conforming(describe(arm.augmentation), function), *given)
+            raise
     if arm.storage == "eager" and arm.ratio is not None and math.isinf(arm.ratio):
         raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
     kept = min(arm.buffer_size, arm.steps) * arm.policy_data
     if arm.ratio is not None and not math.isinf(arm.ratio) and arm.ratio * kept >= 2**32:
         raise UserError(f"ratio {arm.ratio:g} makes more than 2^32 copies: use 'inf'")
+
+
+def _conforming(function: Any, key: Any, transition: Any) -> Any:
+    """One function for all, so that JAX traces arms once that differ in numbers alone."""
+    return conforming("it", function)(key, transition)
 
 
 def _check_hindsight(arm: Arm, environment: Environment) -> None:

@@ -22,6 +22,8 @@ from augury.study.time_left import TimeLeft
 Key = tuple[str, str, str]
 """Study, task and arm."""
 
+MOST_NAMED = 6
+"""Arms of a fleet that a line names."""
 _COLOURS = {"finished": "green", "failed": "red", "training": "cyan"}
 
 
@@ -93,18 +95,24 @@ class View:
         return " · ".join([f"{finished} of {len(self._state)} arms", *self._time_left.words()])
 
     def _say(self, event: Event) -> None:
-        names = ", ".join(one.name for one in event.job.arms)
+        names = _few([one.name for one in event.job.arms])
         place = f"{event.job.store.folder.name}, " if self._several else ""
         who = f"{place}{event.job.arms[0].task}: {names}"
         if event.kind == "progress" and event.told["scores"] is not None:
             steps = f"{event.told['steps']:,}/{event.told['of']:,} steps"
-            scores = ", ".join(self._score[key] for key in _keys(event.job))
+            scores = _few([self._score[key] for key in _keys(event.job)])
             line = f"{who}  {steps}  so far {scores}  {self._standing()}"
         elif event.kind != "progress":
             line = f"{who}  {event.kind}" + (f": {event.why}" if event.why else "")
         else:
             return
         self._console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _few(words: list[str]) -> str:
+    """The first of many, so that they fit a line."""
+    more = len(words) - MOST_NAMED
+    return ", ".join(words[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _key(store: Store, one: StudyArm) -> Key:
