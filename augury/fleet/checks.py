@@ -19,6 +19,7 @@ from augury.augmentations.base import conforming, describe, needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
 from augury.envs.actions import blank_action
+from augury.envs.base import without_numbers
 from augury.errors import UserError, nearest, unknown_name
 from augury.fleet.arm import Arm
 from augury.fleet.building import augmentation_of, example
@@ -103,14 +104,25 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
     if needs & set(LATER_GOALS):
         _check_hindsight(arm, environment)
     elif function is not None and environment.action_count is not None:
-        # An action of 1.0 would choose no value, and say so only when it is compiled.
-        alike = conforming(describe(arm.augmentation), function)
-        jax.eval_shape(alike, jax.random.key(0), example(environment, sorted(needs)))
+        _check_discrete(arm, environment, function, sorted(needs))
     if arm.storage == "eager" and arm.ratio is not None and math.isinf(arm.ratio):
         raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
     kept = min(arm.buffer_size, arm.steps) * arm.policy_data
     if arm.ratio is not None and not math.isinf(arm.ratio) and arm.ratio * kept >= 2**32:
         raise UserError(f"ratio {arm.ratio:g} makes more than 2^32 copies: use 'inf'")
+
+
+_CONFORMING: set[Any] = set()
+"""What was found to keep dtypes: others that differ in numbers alone do so too."""
+
+
+def _check_discrete(arm: Arm, environment: Environment, function: Any, needs: list[str]) -> None:
+    """An action of 1.0 would choose no value, and say so only when it is compiled."""
+    structure = jax.tree.structure(function), without_numbers(environment)
+    if structure not in _CONFORMING:
+        alike = conforming(describe(arm.augmentation), function)
+        jax.eval_shape(alike, jax.random.key(0), example(environment, needs))
+        _CONFORMING.add(structure)
 
 
 def _check_hindsight(arm: Arm, environment: Environment) -> None:
