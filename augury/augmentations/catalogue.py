@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from inspect import signature
@@ -76,9 +76,16 @@ class Entry(NamedTuple):
 
     @property
     def signature(self) -> str:
-        known = [
-            f"{name}={self.options[name]:g}" if name in self.options else name for name in self.parameters
-        ]
+        """How to write it."""
+        return self._written(self.parameters)
+
+    @property
+    def listed(self) -> str:
+        """The same without what any of a family's takes."""
+        return self._written(name for name in self.parameters if name not in families.ERRORS)
+
+    def _written(self, parameters: Iterable[str]) -> str:
+        known = [f"{name}={self.options[name]:g}" if name in self.options else name for name in parameters]
         return f"{self.name}({', '.join(known)})" if known else self.name
 
     def _is_variant(self, environment: str) -> bool:

@@ -57,7 +57,7 @@ class List:
 def _augmentation(listed: Listed) -> dict[str, object]:
     entry = CATALOGUE[listed.name]
     return {
-        "augmentation": entry.signature,
+        "augmentation": entry.listed,
         "environment": entry.environment,
         "needs": list(entry.needs),
         "does": entry.summary,

@@ -40,7 +40,8 @@ class Train:
     """
 
     environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
-    """Where the agents collect experience: a name (see `augury list`), a module:name, or gymnasium:ID."""
+    """Where the agents collect experience: a name (see `augury list`), with knobs or without, as in
+    'family/point(wind=0.1)'; a module:name; or gymnasium:ID."""
     settings: Annotated[Settings, tyro.conf.arg(name="")]
     out: Path | None = None
     """Folder for the results; by default one named after the arm, in runs/."""

@@ -23,7 +23,8 @@ class Arm:
     """
 
     environment: str | Environment = "goal2d"
-    """Where the agents collect experience: a name (see `augury list`), a module:name, or an object."""
+    """Where the agents collect experience: a name (see `augury list`), with knobs or without, as in
+    'family/point(wind=0.1)'; a module:name; or an object."""
     evaluation_environment: str | Environment | None = None
     """Where they are evaluated; by default the same."""
     algorithm: str = UNSET

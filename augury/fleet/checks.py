@@ -19,6 +19,7 @@ from augury.augmentations.base import conforming, describe, needs_of
 from augury.augmentations.goals import LATER_GOALS
 from augury.envs import Environment
 from augury.envs.actions import blank_action
+from augury.envs.base import without_numbers
 from augury.errors import UserError, nearest, unknown_name
 from augury.fleet.arm import Arm
 from augury.fleet.building import augmentation_of, example
@@ -103,13 +104,7 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
     if needs & set(LATER_GOALS):
         _check_hindsight(arm, environment)
     elif function is not None and environment.action_count is not None:
-        # An action of 1.0 would choose no value, and say so only when it is compiled.
-        given = jax.random.key(0), example(environment, sorted(needs))
-        try:
-            jax.eval_shape(_conforming, function, *given)
-        except UserError:  # again, with the name by which the user knows it
-            jax.eval_shape(conforming(describe(arm.augmentation), function), *given)
-            raise
+        _check_discrete(arm, environment, function, sorted(needs))
     if arm.storage == "eager" and arm.ratio is not None and math.isinf(arm.ratio):
         raise UserError("storage 'eager' cannot hold infinitely many copies: use 'lazy' with ratio inf")
     kept = min(arm.buffer_size, arm.steps) * arm.policy_data
@@ -117,9 +112,17 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
         raise UserError(f"ratio {arm.ratio:g} makes more than 2^32 copies: use 'inf'")
 
 
-def _conforming(function: Any, key: Any, transition: Any) -> Any:
-    """One function for all, so that JAX traces arms once that differ in numbers alone."""
-    return conforming("it", function)(key, transition)
+_CONFORMING: set[Any] = set()
+"""What was found to keep dtypes: others that differ in numbers alone do so too."""
+
+
+def _check_discrete(arm: Arm, environment: Environment, function: Any, needs: list[str]) -> None:
+    """An action of 1.0 would choose no value, and say so only when it is compiled."""
+    structure = jax.tree.structure(function), without_numbers(environment)
+    if structure not in _CONFORMING:
+        alike = conforming(describe(arm.augmentation), function)
+        jax.eval_shape(alike, jax.random.key(0), example(environment, needs))
+        _CONFORMING.add(structure)
 
 
 def _check_hindsight(arm: Arm, environment: Environment) -> None:

@@ -112,6 +112,11 @@ def test_your_environment(folder, capsys):
     assert "puck" in (folder / "runs" / "report.html").read_text()
 
 
+@pytest.mark.slow
+def test_families_of_tasks(folder, capsys):
+    assert "family/maze(gap=0.3)" in follow("families.md", folder, capsys)
+
+
 def test_a_gymnasium_environment(folder, capsys):
     printed = follow("how-to/gymnasium.md", folder, capsys)
     assert printed.count("return of each agent at the end") == 2
