@@ -63,7 +63,11 @@ def simulated(generator: np.random.Generator) -> Iterator[tuple[str, Steps, Arms
         ],
         "some agents fail": [{"half": 0.2, "fail": fail} for fail in (0.1, 0.15, 0.3, 0.5)],
         "hardly anything is learnt": [{"half": half} for half in (0.8, 0.9, 1.2)],
-        "leaders forget": [{"half": 0.3}, {"half": 0.15, "forget": 1.0}, {"half": 0.2, "forget": 0.5}],
+        "against the assumption: a leader forgets": [
+            {"half": 0.3},
+            {"half": 0.15, "forget": 1.5},
+            {"half": 0.5},
+        ],
     }
     for name, group in groups.items():
         yield name, STEPS, {str(place): learners(generator, **arm) for place, arm in enumerate(group)}

@@ -22,6 +22,9 @@ WITHIN = 0.99
 ROUNDS = 20
 """Of expectation and maximisation, at most."""
 
+ENOUGH = 1e-3
+"""They end when no covariance moves by more."""
+
 Flags = npt.NDArray[np.bool_]
 
 
@@ -32,17 +35,33 @@ class Familiar(NamedTuple):
     covariance: Values
     far: float = np.inf
 
-    def expected(self, rows: Values) -> tuple[Values, Values]:
-        """(rows, variables) without gaps, and the covariance of what was filled in, summed over rows."""
+    def expected(self, rows: Values) -> Values:
+        """(rows, variables) without gaps."""
+        return self._filled(rows)[0]
+
+    def doubt(self, rows: Values, slopes: Values) -> Values:
+        """Variance of slopes · variables because of gaps, row by row: (rows,)."""
+        found = np.zeros(len(rows))
+        for known, same in _alike(rows):
+            across = slopes[np.ix_(same, ~known)]
+            found[same] = ((across @ self._given(known)[1]) * across).sum(axis=1)
+        return found
+
+    def _filled(self, rows: Values) -> tuple[Values, Values]:
+        """Rows without gaps, and the covariance of what was filled in, summed over rows."""
         filled, left = rows.copy(), np.zeros_like(self.covariance)
         for known, same in _alike(rows):
-            gaps = ~known
-            across = self.covariance[np.ix_(known, gaps)]
-            slopes = np.linalg.solve(self.covariance[np.ix_(known, known)], across)
+            slopes, covariance = self._given(known)
             apart = rows[np.ix_(same, known)] - self.mean[known]
-            filled[np.ix_(same, gaps)] = self.mean[gaps] + apart @ slopes
-            left[np.ix_(gaps, gaps)] += same.sum() * (self.covariance[np.ix_(gaps, gaps)] - across.T @ slopes)
+            filled[np.ix_(same, ~known)] = self.mean[~known] + apart @ slopes
+            left[np.ix_(~known, ~known)] += same.sum() * covariance
         return filled, left
+
+    def _given(self, known: Flags) -> tuple[Values, Values]:
+        """Of unknown variables given known ones: the slopes of their mean, and their covariance."""
+        across = self.covariance[np.ix_(known, ~known)]
+        slopes = np.asarray(np.linalg.solve(self.covariance[np.ix_(known, known)], across), np.float64)
+        return slopes, self.covariance[np.ix_(~known, ~known)] - across.T @ slopes
 
     def distances(self, rows: Values) -> Values:
         """Root mean squared distance in standard deviations (Mahalanobis) over what is known: (rows,)."""
@@ -62,29 +81,40 @@ def familiar_with(rows: Values, families: Sequence[str]) -> Familiar:
     """What rows of these families describe. Settings are always known, so no row is all gaps."""
     found, names = described(rows), np.array(families)
     others = [names != family for family in sorted(set(families))] if len(set(families)) > 1 else []
-    distances = [described(rows[kept]).distances(rows[~kept]) for kept in others] or [found.distances(rows)]
+    distances = [described(rows[kept], found).distances(rows[~kept]) for kept in others]
+    distances = distances or [found.distances(rows)]
     return found._replace(far=float(np.quantile(np.concatenate(distances), WITHIN, method="higher")))
 
 
-def described(rows: Values) -> Familiar:
+def described(rows: Values, start: Familiar | None = None) -> Familiar:
     """The Gaussian of (rows, variables) with gaps, by expectation and maximisation."""
+    found = start or _apart(rows)
+    for _ in range(ROUNDS):
+        filled, left = found._filled(rows)
+        apart = filled - filled.mean(axis=0)
+        covariance = (apart.T @ apart + left) / len(rows) + _floor(rows)
+        last, found = found, Familiar(filled.mean(axis=0), covariance)
+        if np.abs(found.covariance - last.covariance).max() < ENOUGH:
+            break
+    return found
+
+
+def _apart(rows: Values) -> Familiar:
+    """Each variable apart, of the rows in which it is known."""
     known = np.isfinite(rows)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, rows, 0).sum(axis=0) / count
-    spread = np.where(known, (rows - mean) ** 2, 0).sum(axis=0) / count
-    floor = LEAST_SPREAD**2 * np.eye(len(mean))
-    found = Familiar(mean, np.diag(spread) + floor)
-    for _ in range(ROUNDS):
-        filled, left = found.expected(rows)
-        apart = filled - filled.mean(axis=0)
-        last, found = found, Familiar(filled.mean(axis=0), (apart.T @ apart + left) / len(rows) + floor)
-        if np.abs(found.covariance - last.covariance).max() < 1e-4:
-            break
-    return found
+    return Familiar(mean, np.diag(np.where(known, (rows - mean) ** 2, 0).sum(axis=0) / count) + _floor(rows))
+
+
+def _floor(rows: Values) -> Values:
+    return LEAST_SPREAD**2 * np.eye(rows.shape[1])
 
 
 def _alike(rows: Values) -> Iterator[tuple[Flags, Flags]]:
     """Which variables are known, and of which rows, for all rows with the same gaps at once."""
     known = np.isfinite(rows)
-    for pattern in np.unique(known, axis=0):
-        yield pattern, (known == pattern).all(axis=1)
+    codes = known @ (1 << np.arange(rows.shape[1]))
+    for code in np.unique(codes):
+        same = codes == code
+        yield known[same.argmax()], same

@@ -148,5 +148,22 @@ def settings_of(arm: Described) -> Settings:
 
 def terms_of(variables: Values) -> Values:
     """The terms of (…, variables), after a constant: (…, 1 + terms)."""
-    products = [np.prod([variables[..., NAMES.index(name)] for name in term.of], axis=0) for term in TERMS]
+    products = [_product(variables, term.of) for term in TERMS]
     return np.stack([np.ones(variables.shape[:-1]), *products], axis=-1)
+
+
+def slopes_of(variables: Values, coefficients: Values) -> Values:
+    """How Σ coefficient × term changes with each variable: (…, variables)."""
+    slopes = np.zeros_like(variables)
+    for coefficient, term in zip(coefficients[1:], TERMS, strict=True):
+        for place, name in enumerate(term.of):
+            others = term.of[:place] + term.of[place + 1 :]
+            slopes[..., NAMES.index(name)] += coefficient * _product(variables, others)
+    return slopes
+
+
+def _product(variables: Values, names: tuple[str, ...]) -> Values:
+    product = np.ones(variables.shape[:-1])
+    for name in names:
+        product = product * variables[..., NAMES.index(name)]
+    return product

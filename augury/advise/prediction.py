@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from augury.advise import table
 from augury.advise.familiar import Familiar, familiar_with
@@ -27,6 +28,7 @@ from augury.advise.features import (
     Signals,
     Values,
     settings_of,
+    slopes_of,
     terms_of,
     variables_of,
 )
@@ -102,13 +104,12 @@ class Model:
     def predict(self, signals: Signals, settings: Settings) -> Prediction:
         """The worth with these m, α, steps and algorithm."""
         known = variables_of(signals, settings)
-        rows, left = self.familiar.expected(known[None])
-        variables = rows[0]
+        [variables] = self.familiar.expected(known[None])
         unknown = tuple(np.array(NAMES, object)[~np.isfinite(known)])
         reasons = self._reasons(variables)
         if outside := self._outside(known, settings):
             return Prediction(None, None, outside, reasons, unknown)
-        middle, scale = self._raw(variables, left)
+        middle, scale = self._raw(variables, known)
         ends = np.interp([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], LEVELS, self.residuals)
         low, high = np.clip(middle + scale * ends, LEAST, MOST)
         helps = 1 - float(np.interp(-middle / scale, self.residuals, LEVELS))
@@ -136,13 +137,12 @@ class Model:
         # Of equal ones, as of all that are censored, the one nearest to m = α = 1: it costs least.
         return min(found, key=_preference) if found else None
 
-    def _raw(self, variables: Values, left: Values) -> tuple[float, float]:
+    def _raw(self, variables: Values, known: Values) -> tuple[float, float]:
         """log2 of the worth, and the scale of its error."""
         terms = terms_of(variables)
-        disagreeing = _disagreement(self.folds @ terms)
-        guessed = _guessed(variables, left, self.coefficients)
+        [doubt] = self.familiar.doubt(known[None], slopes_of(variables, self.coefficients)[None])
         middle = np.clip(self.coefficients @ terms, LEAST, MOST)
-        return float(middle), float(np.sqrt(self.spread**2 + disagreeing + guessed))
+        return float(middle), float(np.sqrt(self.spread**2 + _disagreement(self.folds @ terms) + doubt))
 
     def _outside(self, known: Values, settings: Settings) -> str:
         if settings.algorithm not in self.algorithms:
@@ -172,7 +172,7 @@ def fit(rows: Sequence[Row], made: str | None = None) -> Model:
         raise UserError(f"a prediction needs 3 families, each to be left out once: the table has {count}")
     known = np.stack([variables_of(row.signals, settings_of(row)) for row in kept])
     familiar = familiar_with(known, families)
-    variables = familiar.expected(known)[0]
+    variables = familiar.expected(known)
     terms = terms_of(variables)
     targets, weights = np.array([target(row) for row in kept]), np.array([weight(row) for row in kept])
     found = fitted(terms, targets, weights, families)
@@ -180,14 +180,9 @@ def fit(rows: Sequence[Row], made: str | None = None) -> Model:
     spread = float(np.sqrt(np.mean((targets - terms @ found.coefficients) ** 2)))
 
     left_out = np.sum(terms * np.stack([found.folds[family] for family in families]), axis=1)
-    guessed = np.array(
-        [
-            _guessed(row, familiar.expected(gaps[None])[1], found.coefficients) if np.isnan(gaps).any() else 0
-            for row, gaps in zip(variables, known, strict=True)
-        ]
-    )
-    scales = np.sqrt(spread**2 + _disagreement(folds @ terms.T) + guessed)
-    scaled = (targets - np.clip(left_out, LEAST, MOST)) / scales
+    doubt = familiar.doubt(known, slopes_of(variables, found.coefficients))
+    scales = np.sqrt(spread**2 + _disagreement(folds @ terms.T) + doubt)
+    scaled = _as_of_few((targets - np.clip(left_out, LEAST, MOST)) / scales, families)
     return Model(
         provenance=Provenance(
             len(kept),
@@ -226,18 +221,18 @@ def _regret(rows: Sequence[Row], predicted: Values) -> Estimate | None:
     return Estimate(float(np.mean(lost)), float(low), float(high))
 
 
+def _as_of_few(residuals: Values, families: Sequence[str]) -> Values:
+    """Residuals, larger by what few families may hide: between families, Student's t instead of Gauss."""
+    names = sorted(set(families))
+    means = np.array([residuals[np.array(families) == name].mean() for name in names])
+    between = means.var() / max((residuals**2).mean(), 1e-12)
+    wider = float(stats.t.ppf(0.95, len(names) - 1) / stats.norm.ppf(0.95))
+    return residuals * np.sqrt(1 - between + between * wider**2)
+
+
 def _disagreement(predicted: Values) -> Values:
     """Variance of predictions that each leave out one family (jackknife), over the first axis."""
     return np.asarray((len(predicted) - 1) * predicted.var(axis=0))
-
-
-def _guessed(variables: Values, left: Values, coefficients: Values) -> float:
-    """Variance of the prediction because variables had to be expected, `left` being their covariance."""
-    if not left.any():
-        return 0.0
-    ways = 1e-4 * np.eye(len(variables))
-    slopes = (terms_of(variables + ways) - terms_of(variables - ways)) @ coefficients / 2e-4
-    return float(slopes @ left @ slopes)
 
 
 def _preference(choice: Best) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -147,8 +147,7 @@ def text(rows: Iterable[Row]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*_COLUMNS, *(SIGNAL + name for name in names)])
     for row in ordered:
-        values = asdict(row)
-        cells = [_cell(name, values[name]) for name in _COLUMNS]
+        cells = [_cell(name, getattr(row, name)) for name in _COLUMNS]
         writer.writerow([*cells, *(_cell(SIGNAL, row.signals.get(name)) for name in names)])
     return file.getvalue()
 

@@ -163,8 +163,8 @@ def test_judged_on_families_left_out_it_beats_what_anyone_would_use():
 
 @pytest.mark.slow
 def test_intervals_hold_what_they_say_on_families_never_seen():
-    held = [judge(table(families=12, seed=seed)).overall[PREDICTION].held for seed in range(8)]
-    assert 0.85 < np.mean(held) < 0.95
+    held = [judge(table(families=10, seed=seed)).overall[PREDICTION].held for seed in range(6)]
+    assert 0.85 < np.mean(held) < 0.95, held
 
 
 def test_a_model_is_read_as_it_was_written(model, tmp_path):
