@@ -121,8 +121,8 @@ def spreads(found: Audit) -> tuple[str, str]:
 
     if found.simulated is None or not found.simulated.horizons:
         return "", ""
-    soon, later = map(shown, found.simulated.horizons)
-    return soon, later
+    soon, *later = map(shown, found.simulated.horizons)
+    return soon, "".join(later)
 
 
 def said(error: Exception) -> str:

@@ -31,6 +31,7 @@ from augury.symmetry import (
     Heading,
     SymmetryError,
     accept,
+    around,
     audit_rotation,
     heading,
     observation_map,
@@ -221,10 +222,8 @@ def reflect(
     own = _given(Robot.of(robot), normal=normal, table=table, forward_weight=forward_weight)
     found = reflection(own.model, own.normal, pairs, distance=distance, reference=reference, only=only)
     accept(own.model, own.name, found, tolerance)
-    if own.acts_around_default and not np.allclose(found.ctrl.about(Anatomy(own.model).ctrl).offset, 0):
-        raise SymmetryError(
-            f"the controls of {own.name}'s default pose are not symmetric: choose another keyframe"
-        )
+    if own.acts_around_default:
+        found = around(found, Anatomy(own.model).ctrl, own.name)
     observation = observation_map(found, own.table)
     if all(np.array_equal(each.matrix, np.eye(len(each.matrix))) for each in (observation, found.ctrl)):
         own_normal = found.normal_name

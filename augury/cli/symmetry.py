@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,16 +18,18 @@ from augury import envs
 from augury.cli.output import console
 from augury.envs.adapters import is_adapted
 from augury.envs.mujoco import robots
+from augury.envs.mujoco.task import MujocoTask
 from augury.errors import UserError, unknown_name
 from augury.files import replacing
 from augury.references import is_reference
 from augury.report import tables
-from augury.symmetry import DEFAULT_TOLERANCE, Symmetrised, symmetrise
+from augury.symmetry import DEFAULT_TOLERANCE, Symmetrised, around, symmetrise
 from augury.symmetry.export.code import Form
 from augury.symmetry.export.writing import Source, checked_out, export
 from augury.symmetry.model_audit import Audit, read_model
 from augury.symmetry.observed.listing import Described, read, whole_state
 from augury.symmetry.observed.mirror import mirror_of
+from augury.symmetry.observed.of_task import observed_by
 from augury.verify import audit
 from augury.verify.subjects import environment_of
 
@@ -70,7 +73,8 @@ class Symmetry:
     export: Form | None = None
     """Write the map as a file for numpy, torch, jax, rsl_rl or json, and tests of it beside."""
     terms: Path | None = None
-    """A TOML file that lists what is observed where the robot is trained; by default its whole state."""
+    """A TOML file that lists what is observed where the robot is trained; by default what a task of ours
+    observes, or of a model its whole state."""
     out: Path | None = None
     """The file that --export writes; by default mirror.py, or mirror.json."""
 
@@ -95,6 +99,8 @@ class Symmetry:
             for each in audits:
                 console.print(tables.audited(each))
         if not audits[-1].symmetric:
+            if listed is not None:
+                print("no map was written: see --tolerance, --symmetrise and --only", file=sys.stderr)
             raise SystemExit(1)
         if listed is not None:
             for path in self._exported(listed, models[-1]["model"], audits[-1]):
@@ -107,23 +113,40 @@ class Symmetry:
                 raise UserError("--terms and --out belong to --export: say numpy, torch, jax, rsl_rl or json")
             return None
         checked_out(self.export, self.out)
-        if not self.model.endswith(MODEL_FILES):
-            raise UserError(f"--export needs a model's file, which its tests load: {self.model} is none")
         if self.export == "rsl_rl" and self.terms is None:
             raise UserError("--export rsl_rl needs --terms FILE.toml: the terms of each observation group")
-        return whole_state() if self.terms is None else read(self.terms)
+        if self.terms is not None:
+            return read(self.terms)
+        return observed_by(self._task) if isinstance(self._task, MujocoTask) else whole_state()
 
-    def _exported(self, listed: Described, model: mujoco.MjModel, found: Audit) -> tuple[Path, Path]:
+    def _exported(self, listed: Described, model: mujoco.MjModel, found: Audit) -> tuple[Path, ...]:
         assert self.export is not None
+        out, mirror, task = checked_out(self.export, self.out), found.reflection, self._task
         verdict = f"Its symmetry is {found.verdict}" + (f": {found.reason}" if found.reason else "")
         terms = None if self.terms is None else self.terms.name
-        source = Source(self.symmetrise or Path(self.model), terms, (f"{verdict}.",))
-        mirror, out = mirror_of(model, listed, found.reflection), checked_out(self.export, self.out)
-        return export(mirror, self.export, out, source)
+        if terms is None and isinstance(task, MujocoTask):
+            terms = self.model
+            if task.action_scale is not None:
+                mirror = around(mirror, task.anatomy.ctrl, self.model)
+        if self._is_file:
+            source = Source(self.symmetrise or Path(self.model), terms, (f"{verdict}.",))
+        else:
+            source = Source(out.with_suffix(".mjb"), terms, (f"{verdict}.",), self.model)
+        return export(mirror_of(model, listed, mirror), self.export, out, source)
+
+    @property
+    def _is_file(self) -> bool:
+        return self.model.endswith(MODEL_FILES)
+
+    @cached_property
+    def _task(self) -> Any:
+        """The task or environment that is meant; None where it is a file, or a robot without a task."""
+        named = self.model in envs.ENVIRONMENTS or is_reference(self.model) or is_adapted(self.model)
+        return environment_of(self.model) if named and not self._is_file else None
 
     def _symmetrised(self, out: Path) -> Symmetrised:
         """The model made symmetric, and written."""
-        if not self.model.endswith(MODEL_FILES):
+        if not self._is_file:
             raise UserError(f"--symmetrise needs a model's file: {self.model} is none")
         if out.resolve() == Path(self.model).resolve():
             raise UserError(f"--symmetrise would overwrite {out}: name another file")
@@ -138,11 +161,10 @@ class Symmetry:
 
     def _models(self) -> list[dict[str, Any]]:
         """The models to audit; the last one decides the exit code."""
-        if self.model.endswith(MODEL_FILES):
+        if self._is_file:
             model = read_model(Path(self.model))
             return [{"model": model, "name": self.model, "normal": self.normal or "auto"}]
-        if self.model in envs.ENVIRONMENTS or is_reference(self.model) or is_adapted(self.model):
-            task = environment_of(self.model)
+        if (task := self._task) is not None:
             model, table = getattr(task, "model", None), getattr(task, "table", None)
             if not isinstance(model, mujoco.MjModel):
                 raise UserError(f"{self.model} has no MuJoCo model: name a robot, or a file ending in .xml")

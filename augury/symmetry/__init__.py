@@ -4,7 +4,7 @@ from augury.symmetry.audit.findings import Finding, shown
 from augury.symmetry.heading import Heading, heading
 from augury.symmetry.maps import AffineMap, Symmetry, SymmetryError
 from augury.symmetry.observed.mirror import TermsMirror, terms
-from augury.symmetry.reflection import Reflection, observation_map, reflection
+from augury.symmetry.reflection import Reflection, around, observation_map, reflection
 from augury.symmetry.repair.symmetrise import Symmetrised, symmetrise
 from augury.symmetry.rotation import audit_rotation, rotation
 from augury.symmetry.simulate import SIMULATED_TOLERANCE, Simulated, simulated, simulated_error
@@ -24,6 +24,7 @@ __all__ = [
     "TermsMirror",
     "Verdict",
     "accept",
+    "around",
     "audit_rotation",
     "heading",
     "judged",

@@ -23,6 +23,8 @@ FEWEST = 4
 """States that are followed to the last horizon, at least."""
 _MOST_STEPS = 4_000
 """Of all motions together; where time steps are small, fewer states are followed."""
+_LONGEST = 5_000
+"""Steps of one motion; where the last horizon takes more, none is followed until then."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,11 @@ class Motion:
 
     start: State
     controls: Array
-    """In rows; each is held for a while. They end at one of the horizons."""
+    """In rows; each is held for a while."""
+    horizons: int
+    """How many of them it is followed to."""
     positions: list[Array]
-    """After the horizons until then; empty if the simulator gave up."""
+    """After each of these; empty if the simulator gave up."""
 
     @property
     def whole(self) -> bool:
@@ -46,12 +50,15 @@ def motions(model: mujoco.MjModel, states: Sequence[State], most: int = FOLLOWED
     soon, later = _holds(model)
     to_first = min(most, max(FEWEST, _MOST_STEPS // 2 // sum(soon)))
     to_last = max(FEWEST, (_MOST_STEPS - to_first * sum(soon)) // sum(later))
+    if steps_of(model) > _LONGEST:
+        to_last = 0
     data, found = mujoco.MjData(model), []
     with silence():
         for number, start in enumerate([each for each in states if each.kind != "any pose"][:to_first]):
-            count = len(soon) + (len(later) if number < to_last else 0)
+            horizons = 2 if number < to_last else 1
+            count = sum(map(len, _holds(model)[:horizons]))
             controls = near(model, start.ctrl, np.random.default_rng([1, number]), count)
-            found.append(Motion(start, controls, followed(model, data, start, controls)))
+            found.append(Motion(start, controls, horizons, followed(model, data, start, controls)))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -146,6 +146,16 @@ def _reflection(
     )
     assert all(each.is_involution for each in (found.qpos, found.qvel, found.act, found.ctrl))
     return found
+
+
+def around(mirror: Reflection, controls: Array, name: str) -> Reflection:
+    """The same, of actions that are added to these controls of a default pose."""
+    ctrl = mirror.ctrl.about(controls)
+    if not np.allclose(ctrl.offset, 0):
+        raise SymmetryError(
+            f"the controls of {name}'s default pose are not symmetric: choose another keyframe"
+        )
+    return replace(mirror, ctrl=AffineMap(ctrl.matrix, np.zeros_like(ctrl.offset)))
 
 
 def observation_map(symmetry: Symmetry, table: Sequence[Quantity]) -> AffineMap:

@@ -115,8 +115,7 @@ def simulated(
         followed=len(along),
         horizons=tuple(
             Spread.of(seconds, [errors[place] for errors in along if place < len(errors)])
-            for place, seconds in enumerate(HORIZONS)
-            if motions
+            for place, seconds in enumerate(HORIZONS[: max((each.horizons for each in motions), default=0)])
         ),
         unexplained=unexplained if given else np.inf,
         acceleration=float(np.median(shares)) if given else np.inf,

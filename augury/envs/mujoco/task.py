@@ -127,7 +127,7 @@ class MujocoTask(HostEnvironment):
         return Start(qpos, qvel, goal=np.empty(0) if self.commands is None else self.commands.draw(generator))
 
     def observe(self, moment: Moment) -> Rows:
-        return np.concatenate([term(moment) for term in self._terms], 1)
+        return np.concatenate([term(moment) for term in self.observed_terms], 1)
 
     def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
         """The start that looks like this; what is not told is as in the default pose."""
@@ -170,9 +170,16 @@ class MujocoTask(HostEnvironment):
         return float(self.substeps * self.model.opt.timestep)
 
     @cached_property
+    def observed_terms(self) -> tuple[terms.Term, ...]:
+        """The terms of the observation."""
+        if self.observed is not None:
+            return tuple(self.observed)
+        return (terms.positions.skip(self.hidden_positions), terms.velocities)
+
+    @cached_property
     def table(self) -> tuple[Quantity, ...]:
         """What each number of the observation is."""
-        return self._table_of(self._terms)
+        return self._table_of(self.observed_terms)
 
     @cached_property
     def state_table(self) -> tuple[Quantity, ...]:
@@ -247,12 +254,6 @@ class MujocoTask(HostEnvironment):
             )
             return float(low), float(high)
         return (-np.pi, np.pi) if quantity.unit == "rad" else (-1.0, 1.0)
-
-    @cached_property
-    def _terms(self) -> tuple[terms.Term, ...]:
-        if self.observed is not None:
-            return tuple(self.observed)
-        return (terms.positions.skip(self.hidden_positions), terms.velocities)
 
     @cached_property
     def _whole(self) -> tuple[terms.Term, ...]:

@@ -56,8 +56,8 @@ CASES = [(group, term) for group, vector in TERMS.items() for term in vector["te
 
 @pytest.fixture(scope="module")
 def simulator():
-    model = mujoco.MjModel.from_xml_path(str(MODEL))
-    return Simulator(model, PLANE, (QPOS, QPOS_OFFSETS), QVEL, BODIES, DEFAULT, STILL)
+    load = mujoco.MjModel.from_binary_path if MODEL.suffix == ".mjb" else mujoco.MjModel.from_xml_path
+    return Simulator(load(str(MODEL)), PLANE, (QPOS, QPOS_OFFSETS), QVEL, BODIES, DEFAULT, STILL)
 
 
 @pytest.mark.parametrize("group", TERMS)

@@ -211,8 +211,8 @@ class Simulator:
 
 
 _MEASURES: dict[str, Callable[[Simulator, Scene, Mapping[str, Any]], Array]] = {
-    "positions": lambda own, scene, term: scene.data.qpos,
-    "velocities": lambda own, scene, term: scene.data.qvel,
+    "positions": lambda own, scene, term: scene.data.qpos[term["skip"] :],
+    "velocities": lambda own, scene, term: scene.data.qvel[term["skip"] :],
     "joint_positions": lambda own, scene, term: own._joint(scene, term, velocity=False),
     "joint_offsets": lambda own, scene, term: own._offsets(scene, term),
     "joint_velocities": lambda own, scene, term: own._joint(scene, term, velocity=True),

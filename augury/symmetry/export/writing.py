@@ -39,9 +39,16 @@ class Source(NamedTuple):
     model: Path
     """The model's file, which the tests load."""
     terms: str | None = None
-    """Where the list of terms stands; without one, all positions and velocities are meant."""
+    """What lists the terms; without it, all positions and velocities are meant."""
     remarks: tuple[str, ...] = ()
     """What else its reader should know: findings, the verdict."""
+    task: str = ""
+    """The task that has the model: then the file is written too, as MuJoCo keeps models."""
+
+    @property
+    def called(self) -> str:
+        """What a reader knows the model by."""
+        return self.task or self.model.name
 
 
 def checked_out(form: Form, out: Path | None) -> Path:
@@ -52,8 +59,8 @@ def checked_out(form: Form, out: Path | None) -> Path:
     return out or Path(f"mirror{suffix}")
 
 
-def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[Path, Path]:
-    """Write the map and its tests; a map that the simulator contradicts is refused."""
+def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[Path, ...]:
+    """Write the map and its tests, and a task's model; a map that the simulator contradicts is refused."""
     tests = out.with_name(f"test_{out.stem}.py")
     allowed = tolerances(mirror)
     text = _as_json(mirror, source) if form == "json" else _as_code(mirror, form, out, source)
@@ -69,7 +76,10 @@ def export(mirror: TermsMirror, form: Form, out: Path, source: Source) -> tuple[
         temporary.write_text(text, encoding="utf-8")
         with replacing(tests) as beside:
             beside.write_text(_tests(mirror, form, out, source, constants), encoding="utf-8")
-    return out, tests
+            if source.task:
+                with replacing(source.model) as saved:
+                    mujoco.mj_saveModel(mirror.robot.model, str(saved))
+    return (out, tests, source.model) if source.task else (out, tests)
 
 
 def _as_code(mirror: TermsMirror, form: Form, out: Path, source: Source) -> str:
@@ -109,8 +119,10 @@ def _told(mirror: TermsMirror, source: Source) -> str:
     own = mirror.robot
     counts = ", ".join(f"{name} {len(vector)}" for name, vector in mirror.vectors.items())
     observed = f"observations as {source.terms} lists them" if source.terms else "positions and velocities"
+    if source.task and source.terms == source.task:
+        observed = "what it observes"
     lines = [
-        f"The mirror of {source.model.name}, for {observed}.",
+        f"The mirror of {source.called}, for {observed}.",
         "",
         f"Made by Augury {augury.__version__} from the model: no index and no sign was written by hand.",
         "Bodies, joints and actuators were paired by where they are in the model's reference pose, before a",
@@ -132,11 +144,14 @@ def _tests(mirror: TermsMirror, form: Form, out: Path, source: Source, constants
         f"    {image},  # {body} {label(own.model, 'body', body)} -> {_named(own.model, image)}"
         for body, image in enumerate(compared_bodies(mirror))
     )
+    kept = (
+        f"\n{source.model.name} is its model, which MuJoCo {mujoco.__version__} reads." if source.task else ""
+    )
     head = f'''"""Does the simulator agree with {out.name}?
 
-Every term is measured in {source.model.name}, at random states and at their mirror images: joints by their
+Every term is measured in {source.called}, at random states and at their mirror images: joints by their
 names, velocities in the base's own frame, heights of feet. None of that uses the map, so that a sign or an
-index that is wrong in it is found and named. SYMMETRY_MODEL names another model file.
+index that is wrong in it is found and named. SYMMETRY_MODEL names another model file.{kept}
 
 Written by Augury {augury.__version__} with the map.
 """

@@ -49,7 +49,20 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class OfState(Term, frozen=True, kw_only=True):
-    """All positions or velocities; or what the base's own frame says of its motion."""
+    """All positions, or all velocities."""
+
+    skip: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How many of the first are not observed: a robot's x and y, say."""
+
+    def frame(self, robot: Robot) -> list[Number]:
+        return super().frame(robot)[self.skip :]
+
+    def measured(self, robot: Robot) -> dict[str, Any]:
+        return super().measured(robot) | {"skip": self.skip}
+
+
+class OfBase(Term, frozen=True, kw_only=True):
+    """The height of the base, or what its own frame says of its motion."""
 
 
 class OfJoints(Term, frozen=True, kw_only=True):
@@ -85,7 +98,8 @@ class OfActuators(Term, frozen=True, kw_only=True):
     """One number for each control of the model's actuators."""
 
     def frame(self, robot: Robot) -> list[Number]:
-        return [robot.number(quantity) for quantity in robot.table("previous_action")]
+        actions = robot.table("previous_action")
+        return [robot.number(quantity._replace(quantity="control")) for quantity in actions]
 
 
 class PreviousAction(Term, frozen=True, kw_only=True):
@@ -216,9 +230,9 @@ ACTIONS: dict[str, type[Term]] = {
 """What an action may be. Torques map as velocities do."""
 
 KINDS: dict[str, type[Term]] = {
-    **dict.fromkeys(("positions", "velocities", "base_height"), OfState),
-    **dict.fromkeys(("base_linear_velocity", "base_angular_velocity", "projected_gravity"), OfState),
-    "command": OfState,
+    **dict.fromkeys(("positions", "velocities"), OfState),
+    **dict.fromkeys(("base_linear_velocity", "base_angular_velocity", "projected_gravity"), OfBase),
+    **dict.fromkeys(("base_height", "command"), OfBase),
     **dict.fromkeys(("joint_positions", "joint_offsets", "joint_velocities"), OfJoints),
     "previous_action": PreviousAction,
     "sensor": OfSensor,
