@@ -9,6 +9,7 @@ augmentation repairs anything, and explains nothing. Where no repair helps alone
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, starmap
 from typing import NamedTuple
 
 import jax
@@ -19,7 +20,7 @@ from augury.transition import Transition
 from augury.verify.base import Simulator
 from augury.verify.inferred import inferred
 from augury.verify.observations import flat, places_of, unflat
-from augury.verify.repairs import Motion, Repair, elementary, of_choices
+from augury.verify.repairs import Motion, Repair, elementary, of_choices, signs
 
 Rows = npt.NDArray[np.float64]
 
@@ -29,6 +30,8 @@ RIGHT_ALREADY, STILL_RIGHT = 30, 0.95
 """Transitions tried that were right already, and the share of them that must stay so."""
 FIRST_OF_TWO, SECOND_OF_TWO = 10, 60
 """Repairs that are tried together: those that help most, with those that help too."""
+MOST_SIGNS = 25
+"""Signs up to which any two are tried together: alone, neither need help."""
 
 
 class Case(NamedTuple):
@@ -57,8 +60,9 @@ def recognised(whole: Case, wrong: npt.NDArray[np.bool_]) -> str | None:
     said, seen = case.motions()
     actions = said.action.shape[1] if said.action.ndim > 1 else 0  # a discrete action has none
     table = case.simulator.table
+    entries = places_of(case.observed.observation)
     suspects = [
-        *elementary(table, actions, places_of(case.observed.observation)),
+        *elementary(table, actions, entries),
         *of_choices(case.simulator.choices, np.array_equal(said.action, seen.action)),
         *inferred(table, case.simulator.model, said, seen),
     ]
@@ -69,7 +73,8 @@ def recognised(whole: Case, wrong: npt.NDArray[np.bool_]) -> str | None:
     found = _passing(case, _agreeing(case, suspects, errors, LOOKS[0][1]), chosen, LOOKS[1:])
     found = _harmless(right, found)
     if not found:
-        pairs = [one for one in _pairs(suspects, errors) if not _undoes(one, said, seen)]
+        two = [*_two_of(list(signs(table, actions, entries))), *_pairs(suspects, errors)]
+        pairs = [one for one in two if not _undoes(one, said, seen)]
         found = _harmless(right, _passing(case, pairs, chosen, LOOKS))
     return found[0].text if found else None
 
@@ -99,6 +104,11 @@ def _pairs(suspects: Sequence[Repair], errors: Rows) -> list[Repair]:
         for number, one in enumerate(helpful[:FIRST_OF_TWO])
         for other in helpful[number + 1 :]
     ]
+
+
+def _two_of(changes: list[Repair]) -> list[Repair]:
+    """Any two changes of a sign."""
+    return list(starmap(_after, combinations(changes, 2))) if len(changes) <= MOST_SIGNS else []
 
 
 def _after(one: Repair, other: Repair) -> Repair:

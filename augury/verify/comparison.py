@@ -98,5 +98,7 @@ class Errors(NamedTuple):
 
     def _offender(self, row: int, number: int) -> Offender:
         column = int(self.error[row].argmax())
-        claimed, simulated = float(self.claimed[row, column]), float(self.simulated[row, column])
+        claimed, simulated = (
+            float(rows[row, column]) + 0.0 for rows in (self.claimed, self.simulated)
+        )  # no -0
         return Offender(number, float(self.error[row, column]), self.names[column], claimed, simulated)

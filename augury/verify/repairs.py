@@ -67,12 +67,17 @@ _SCOPES: tuple[tuple[tuple[Field, ...], str], ...] = (
 )
 
 
+def signs(table: Sequence[Quantity], actions: int, entries: Mapping[str, list[int]]) -> Iterator[Repair]:
+    """Every change of one sign."""
+    for place, name in _names(table, entries).items():
+        yield in_fields(f"the sign of {name} is wrong", _BOTH, _flipped([place]))
+    for place in range(actions):
+        yield in_fields(f"the sign of action {place} is wrong", ("action",), _flipped([place]))
+
+
 def elementary(table: Sequence[Quantity], actions: int, entries: Mapping[str, list[int]]) -> Iterator[Repair]:
     """Every repair of one thing, the simplest first."""
-    names = {
-        place: _called(quantity.name, "" if entries else f"observation {place}")
-        for place, quantity in enumerate(table)
-    }
+    names = _names(table, entries)
     joints = {
         joint: list(places)
         for joint, places in groupby(
@@ -81,11 +86,10 @@ def elementary(table: Sequence[Quantity], actions: int, entries: Mapping[str, li
         if joint
     }
     yield from _of_orientations(table)
+    yield from signs(table, actions, entries)
     for place, name in names.items():
-        for fields, where in _SCOPES:
+        for fields, where in _SCOPES[1:]:
             yield in_fields(f"the sign of {name} is wrong{where}", fields, _flipped([place]))
-    for place in range(actions):
-        yield in_fields(f"the sign of action {place} is wrong", ("action",), _flipped([place]))
     for joint, places in joints.items():
         yield in_fields(f"the sign of joint '{joint}' is wrong", _BOTH, _flipped(places))
     for entry, its in entries.items():
@@ -116,11 +120,14 @@ def elementary(table: Sequence[Quantity], actions: int, entries: Mapping[str, li
             yield in_fields(text, _BOTH, _exchanged([first], [second]))
 
 
-def _called(name: str, where: str) -> str:
-    """A number, and where it stands, unless its name is that."""
-    if name == where:
-        return name
-    return f"'{name}'" + (f" ({where})" if where else "")
+def _names(table: Sequence[Quantity], entries: Mapping[str, list[int]]) -> dict[int, str]:
+    """What each number is called, and where it stands, unless its name is that."""
+    called = {}
+    for place, quantity in enumerate(table):
+        where = f"observation {place}"
+        named = f"'{quantity.name}'" + ("" if entries else f" ({where})")
+        called[place] = where if quantity.name == where and not entries else named
+    return called
 
 
 def of_choices(choices: int | None, stale: bool) -> Iterator[Repair]:

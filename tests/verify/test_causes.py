@@ -40,6 +40,20 @@ def test_a_mistake_made_now_and_then_has_its_cause_named():
     assert report.cause == "the sign of action 0 is wrong"
 
 
+def test_two_wrong_signs_are_found_though_neither_repair_helps_alone():
+    signs = np.array([1, -1, 1, 1, -1, 1])  # of Acrobot's mirror, but for the second angle's sine and speed
+
+    def mirror(generator, transition):
+        return transition._replace(
+            observation=signs * transition.observation,
+            action=2 - transition.action,
+            next_observation=signs * transition.next_observation,
+        )
+
+    report = verify(from_numpy(mirror), gymnasium.make("Acrobot-v1"), samples=100)
+    assert report.cause == "the sign of observation 3 is wrong, and then the sign of observation 5 is wrong"
+
+
 def test_what_explains_few_of_the_errors_stands_beside_their_description():
     stale = verify(MIRRORED, Tilted(), samples=SAMPLES)
     assert stale.cause == "the reward is that of the observed transition: recompute it"
