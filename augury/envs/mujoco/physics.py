@@ -125,7 +125,14 @@ class Rollout:
 
     def _read(self, rows: Rows) -> Rows:
         """Fill in the sensors' readings of each row's state."""
-        if self._width > self.first_reading:
+        if self._width == self.first_reading:
+            return rows
+        if len(rows) == 1:  # it is read sooner than the pool's arrays are made
+            data = self._observer_data[0]
+            mujoco.mj_setState(self._observer, data, rows[0, : self.first_reading], _PHYSICS)
+            mujoco.mj_step1(self._observer, data)
+            rows[0, self.first_reading :] = data.sensordata
+        else:
             readings = np.empty((len(rows), 1, self._observer.nsensordata))
             unused = np.empty((len(rows), 1, self.first_reading))
             self._roll(self._observer, self._observer_data, rows, None, 1, unused, readings)

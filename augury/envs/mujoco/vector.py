@@ -162,7 +162,8 @@ class VectorEnvironment(VectorEnv):
             after = self._physics.advance(before, self.task.control(start, action))
             # MuJoCo stops when numbers grow too large. Such an episode ends in the state before the step.
             stuck = after[:, 0] - before[:, 0] < 0.999 * self._physics.seconds
-            after[stuck] = before[stuck]
+            if stuck.any():
+                after[stuck] = before[stuck]
             outcome = self.task.outcome(start, action, Moment.of(self._physics, after, goals, action))
             self._rows[moving], self._actions[moving] = after, action
             self._steps[moving] += 1

@@ -15,7 +15,7 @@ Rows are computed in blocks, so that a row's numbers do not depend on how many o
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -49,8 +49,7 @@ def joint_targets(angles: Rows, positions: Rows) -> tuple[Rows, Rows]:
     block = SMALL_BLOCK if rows <= 2 * SMALL_BLOCK else BLOCK
     inputs = np.zeros((max(rows + -rows % block, 2 * block), len(LINKS) + 3), np.float32)
     inputs[:rows, : len(LINKS)], inputs[:rows, len(LINKS) :] = angles, positions
-    # Small matrices belong on the processor, even where agents learn on an accelerator.
-    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+    with jax.default_device(_processor()):
         targets, torques = np.asarray(_solved(inputs, block))
     return targets[:rows], torques[:rows]
 
@@ -70,6 +69,21 @@ def hand_position(angles: Rows) -> Rows:
     """The hand's position at these joint angles: (rows, 7) to (rows, 3)."""
     position, *_ = _forward(jnp.asarray(angles).T)
     return np.asarray(position.T)
+
+
+@cache
+def _processor() -> jax.Device:
+    """A processor of our own, since small matrices belong there even where agents learn on an accelerator.
+
+    It computes in the thread that asks. JAX's own hands everything to other threads, which then look out for
+    more: for one arm that takes longer than the computation.
+    """
+    try:
+        from jaxlib.xla_client import make_cpu_client
+
+        return make_cpu_client(asynchronous=False).local_devices()[0]
+    except (ImportError, TypeError):  # what JAX is built on may change; the numbers are the same
+        return jax.local_devices(backend="cpu")[0]
 
 
 @partial(jax.jit, static_argnames="block")

@@ -83,19 +83,23 @@ class PandaTask(PandaEnvironment):
         return Start(qpos, np.zeros(self.model.nv), goal)
 
     def observe(self, moment: Moment) -> Observation:
-        return observed(self.goals, _snapshot(moment))
+        rows = len(moment.qpos)
+        shown = observed(self.goals, _snapshot(moment))
+        return {name: numbers.reshape(rows, -1) for name, numbers in shown.items()}
 
     def control(self, moment: Moment, action: Rows) -> Rows:
         """Joint targets that move the hand by the action's displacement."""
-        target, fingers = asked(self.goals, _snapshot(moment), action)
-        angles, torques = joint_targets(moment.qpos[:, :JOINTS], target)
-        return servo_targets(angles, torques, self.stiffness, fingers)
+        target, fingers = asked(self.goals, _snapshot(moment), _alone(action))
+        rows = len(action)
+        angles, torques = joint_targets(moment.qpos[:, :JOINTS], target.reshape(rows, -1))
+        return servo_targets(angles, torques, self.stiffness, fingers.reshape(rows, -1))
 
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
         # Computed from the observed 32-bit goals, so that anyone who relabels an observation gets the same.
         goals = both_goals(self.goals, _snapshot(after)).values()
-        reached = self.goals.succeeded(*goals)
-        return Outcome(self.goals.reward(*goals).astype(np.float64), reached, {"is_success": reached})
+        reached, rows = self.goals.succeeded(*goals), len(action)
+        reward = self.goals.reward(*goals).astype(np.float64).reshape(rows)
+        return Outcome(reward, reached.reshape(rows), {"is_success": reached.reshape(rows)})
 
     def restored(self, observation: Observation, extras: Mapping[str, Rows]) -> Start:
         """The start in `extras["state"]`, which is what `state` returns: joints are not observed."""
@@ -169,8 +173,13 @@ class PandaTask(PandaEnvironment):
 
 def _snapshot(moment: Moment) -> Snapshot:
     """Of the vector engine's rows, whose readings are the hand's position and velocity."""
-    hand, velocity = moment.readings[:, :3], moment.readings[:, 3:]
-    return Snapshot(moment.qpos, moment.qvel, hand, velocity, moment.goal)
+    qpos, qvel, readings, goal = map(_alone, moment[:4])
+    return Snapshot(qpos, qvel, readings[..., :3], readings[..., 3:], goal)
+
+
+def _alone(rows: Rows) -> Rows:
+    """A single row without its axis, which is computed faster (see `components`); several as they are."""
+    return rows[0] if len(rows) == 1 else rows
 
 
 PANDA_TASKS = {

@@ -9,8 +9,10 @@ from gymnasium.utils.env_checker import check_env
 from augury.envs.mujoco.vector import Start
 from augury.envs.panda.goals import GOAL_TASKS
 from augury.envs.panda.kinematics import hand_position, joint_targets
+from augury.envs.panda.observations import Snapshot, asked, observed
 from augury.envs.panda.robot import LINKS, NEUTRAL
 from augury.envs.panda.rotations import euler_angles, rotated
+from augury.envs.panda.settings import action_size
 from augury.envs.panda.tasks import PANDA_TASKS
 from augury.errors import UserError
 
@@ -23,8 +25,13 @@ def random_steps(engine, count, seed=0):
     return [engine.step(generator.uniform(-1, 1, engine.action_space.shape)) for _ in range(count)]
 
 
-def equal(first, second):
-    return all(np.array_equal(first[name], second[name]) for name in first)
+def equal(one, other):
+    return all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def first(shown, count):
+    """What the first rows show."""
+    return {part: rows[:count] for part, rows in shown.items()}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def reference():
 def put_like(engine, state):
     """Put MuJoCo where PyBullet was: its quaternions end with w, its angular velocities are the world's."""
     joints, speeds, position, orientation, velocity, spin = np.split(state, [9, 18, 21, 25, 28], 1)
-    body_spin = rotated(orientation * (-1, -1, -1, 1), spin)
+    body_spin = np.stack(rotated((orientation * (-1, -1, -1, 1)).T, spin.T), -1)
     qpos = np.concatenate([joints, position, orientation[:, [3, 0, 1, 2]]], 1)
     qvel = np.concatenate([speeds, velocity, body_spin], 1)
     engine.put(*Start(qpos, qvel, engine.moment.goal))
@@ -188,7 +195,7 @@ def test_euler_angles_are_pybullets():
     quaternions[:3] = [(0, 0.5**0.5, 0, 0.5**0.5), (0, -(0.5**0.5), 0, 0.5**0.5), (0, 0, 0, 1)]
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
     theirs = np.array([pybullet.getEulerFromQuaternion(one) for one in quaternions])
-    around = (euler_angles(quaternions) - theirs + np.pi) % (2 * np.pi) - np.pi
+    around = (np.stack(euler_angles(quaternions.T), -1) - theirs + np.pi) % (2 * np.pi) - np.pi
     assert np.abs(around).max() < 1e-6
 
 
@@ -249,16 +256,47 @@ def test_a_goal_that_is_reached_ends_the_episode_without_penalty():
 @pytest.mark.parametrize("name", FOUR)
 def test_rows_are_reproducible_and_independent(name):
     task = PANDA_TASKS[name]
-    many, few = task.vector(20, threads=2), task.vector(3, threads=1)
-    seeds = list(range(20))
-    assert equal(few.reset(seed=seeds[:3])[0], {k: v[:3] for k, v in many.reset(seed=seeds)[0].items()})
+    many, few = task.vector(20, threads=2), [task.vector(count, threads=1) for count in (1, 3)]
+    all_shown, _ = many.reset(seed=0)
     generator = np.random.default_rng(1)
+    for engine in few:
+        assert equal(engine.reset(seed=0)[0], first(all_shown, engine.num_envs))
     for _ in range(60):
         actions = generator.uniform(-1, 1, many.action_space.shape)
         all_shown, all_reward, *_ = many.step(actions)
-        shown, reward, *_ = few.step(actions[:3])
-        assert equal(shown, {part: rows[:3] for part, rows in all_shown.items()})
-        assert np.array_equal(reward, all_reward[:3])
+        for engine in few:
+            shown, reward, *_ = engine.step(actions[: engine.num_envs])
+            assert equal(shown, first(all_shown, engine.num_envs))
+            assert np.array_equal(reward, all_reward[: engine.num_envs])
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_one_environment_observes_and_asks_what_each_of_many_does(name):
+    """At any orientation of the object, also where roll and yaw are one."""
+    goals, generator = PANDA_TASKS[name].goals, np.random.default_rng(0)
+    qpos, qvel = generator.normal(size=(300, 16)), generator.normal(size=(300, 15))
+    qpos[:3, -4:] = [(1, 0, 1, 0), (1, 0, -1, 0), (0, -1, 1, 0)]
+    qpos[:, -4:] /= np.linalg.norm(qpos[:, -4:], axis=1, keepdims=True)
+    hand, speed, goal = generator.normal(size=(3, 300, goals.goal_size))
+    many = Snapshot(qpos, qvel, hand[:, :3], speed[:, :3], goal)
+    actions = generator.normal(size=(300, action_size(goals)))
+    shown, wanted = observed(goals, many), asked(goals, many, actions)
+    for row in range(300):
+        one = Snapshot(*(part[row] for part in many))
+        assert equal(observed(goals, one), {part: rows[row] for part, rows in shown.items()})
+        for alone, together in zip(asked(goals, one, actions[row]), wanted, strict=True):
+            assert np.array_equal(alone, together[row])
+
+
+def test_the_single_environment_is_a_row_of_the_engine():
+    single, engine = gymnasium.make("augury/PandaPush-v0"), PANDA_TASKS["panda-push"].vector(2)
+    shown, info = single.reset(seed=5)
+    assert equal(shown, {part: rows[0] for part, rows in engine.reset(seed=5)[0].items()})
+    for action in np.random.default_rng(0).uniform(-1, 1, (20, 3)).astype(np.float32):
+        shown, reward, terminated, _, info = single.step(action)
+        rows, rewards, ends, _, infos = engine.step(np.stack([action] * 2))
+        assert equal(shown, {part: values[0] for part, values in rows.items()})
+        assert (reward, terminated, info) == (rewards[0], ends[0], {"is_success": infos["is_success"][0]})
 
 
 def test_a_struck_puck_spins_no_faster_than_friction_allows():
