@@ -14,7 +14,6 @@ from augury import augmentations, envs
 from augury.advise.table import Described, Row, Setting, Truth, rows_from
 from augury.advise.worth import Curves, curves
 from augury.augmentations.families import ERRORS
-from augury.envs import Environment
 from augury.errors import UserError
 from augury.runs.results import Result
 from augury.study.record import Record
@@ -27,18 +26,20 @@ Measure = Callable[[dict[str, Any]], Signals]
 """Signals of an arm with augmentation, whose settings are given."""
 
 
-def table_of(records: Iterable[Record], measure: Measure) -> list[Row]:
-    """The rows of all arms with augmentation that were trained."""
-    arms: list[tuple[Described, Curves]] = []
+def table_of(
+    records: Iterable[Record], measure: Measure, watch: Callable[[list[Result]], Iterable[Result]] = iter
+) -> list[Row]:
+    """The rows of all arms with augmentation that were trained, each once; `watch` may show how far it is."""
+    trained = {str(one.result.asked): one.result for record in records for one in record.finished}
     policy: dict[Setting, dict[float, Curves]] = defaultdict(dict)
-    for result in (one.result for record in records for one in record.finished):
+    augmented = []
+    for result in sorted(trained.values(), key=lambda one: setting_of(one.asked)):
         asked = result.asked
-        if asked["augmentation"] is not None and asked["policy_data"] != 1:
-            continue  # both at once: neither the augmentation's worth nor the data's
         if asked["augmentation"] is None:
             policy[setting_of(asked)][asked["policy_data"]] = scores_of(result)
-        else:
-            arms.append((described(asked, measure(asked)), scores_of(result)))
+        elif asked["policy_data"] == 1:  # else it is worth what both are
+            augmented.append(result)
+    arms = [(described(one.asked, measure(one.asked)), scores_of(one)) for one in watch(augmented)]
     return rows_from(arms, policy)
 
 
@@ -87,9 +88,9 @@ def truth_of(environment: Any, made: Any) -> Truth:
 
 
 def scores_of(result: Result) -> Curves:
-    """Learning curves between 0 and 1: success, or returns of which a step earns at most 1."""
-    environment: Environment = envs.make(result.asked["environment"])
-    ceiling = 1.0 if result.measure == "success" else float(environment.horizon)
+    """Learning curves between 0 and 1: success, or returns as a share of perfect ones."""
+    environment: Any = envs.make(result.asked["environment"])
+    ceiling = 1.0 if result.measure == "success" else float(environment.perfect_return)
     return curves(result.evaluations["steps"], result.curves(), ceiling=ceiling)
 
 

@@ -89,6 +89,11 @@ class Family(JaxEnvironment):
                 object.__setattr__(self, knob, number_of(self, knob, word))
 
     @property
+    def perfect_return(self) -> float:
+        """What no policy exceeds, where a member is measured by returns: a step earns at most 1."""
+        return float(self.horizon)
+
+    @property
     def menu(self) -> Mapping[str, Change]:
         """The augmentations of this member: a line has no rotations, for example."""
         return self.changes

@@ -190,6 +190,11 @@ class Collect(Family):
         return np.ones(2 + 3 * self.coins, np.float32)
 
     @property
+    def perfect_return(self) -> float:
+        """Every coin is a share of 1."""
+        return 1.0
+
+    @property
     def menu(self) -> Mapping[str, Change]:
         lacking = "permute" if self.coins < 2 else ""
         return {name: change for name, change in self.changes.items() if name != lacking}
