@@ -167,7 +167,7 @@ class Grid(Family):
 
     def shown(self, cells: Array) -> Array:
         """The observation of columns and rows."""
-        return 2 * cells / (self.size - 1) - 1
+        return 2 * cells.astype(float) / (self.size - 1) - 1
 
     def draw_goal(self, key: Key) -> Array:
         """A goal as the task sets them."""
@@ -195,7 +195,9 @@ class Grid(Family):
 
     def judged(self, cell: Array, following: Array, goal: Array) -> tuple[Array, Array]:
         """Reward and success of a step between two cells; distances are in widths of the grid."""
-        before, after = (jnp.abs(one - goal).sum() / (self.size - 1) for one in (cell, following))
+        before, after = (
+            jnp.abs(one - goal).sum().astype(float) / (self.size - 1) for one in (cell, following)
+        )
         reached = (following == goal).all()
         return reaching_reward(self.reward, reached, before, after, 1 / (self.size - 1)), reached
 
