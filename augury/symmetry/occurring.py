@@ -31,6 +31,8 @@ KINDS = ("settled", "driven", "any pose")
 _DEEP = 1e-3
 """Penetration beyond this does not occur, in metres."""
 _TRIES = 20
+_GIVEN_UP = 3
+"""After so many times in a row without a pose in which nothing penetrates, none is looked for any more."""
 _BROKEN = (
     mujoco.mjtWarning.mjWARN_BADQPOS,
     mujoco.mjtWarning.mjWARN_BADQVEL,
@@ -66,11 +68,13 @@ def occurring(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[Stat
 
     Those in which the simulation is unstable are left out, so that there may be fewer than `count`.
     """
-    data = mujoco.MjData(model)
+    data, in_vain = mujoco.MjData(model), 0
     for number in range(count):
         generator = np.random.default_rng([seed, number])
         kind = KINDS[number % len(KINDS)]
-        if kind == "any pose" and _any_pose(model, data, generator):
+        found = kind == "any pose" and in_vain < _GIVEN_UP and _any_pose(model, data, generator)
+        in_vain = 0 if found else in_vain + (kind == "any pose")
+        if found:
             after = generator.integers(2) * generator.uniform() * _AFTER
             _fall(model, data, _steps(model, after))
             data.ctrl[:] = _any_controls(model, generator)
@@ -179,10 +183,10 @@ def _keyframe(model: mujoco.MjModel, data: mujoco.MjData, generator: np.random.G
 def _any_pose(model: mujoco.MjModel, data: mujoco.MjData, generator: np.random.Generator) -> bool:
     """Any pose within the joints' ranges, in any orientation, moving, in which nothing penetrates deeply."""
     single = np.isin(model.jnt_type, [int(_JOINT.mjJNT_SLIDE), int(_JOINT.mjJNT_HINGE)])
-    limited = np.flatnonzero(single & (model.jnt_limited != 0))
+    limited, units = np.flatnonzero(single & (model.jnt_limited != 0)), _units(model)
     for _ in range(_TRIES):
         mujoco.mj_resetData(model, data)
-        mujoco.mj_integratePos(model, data.qpos, 3 * _units(model) * generator.normal(size=model.nv), 1.0)
+        mujoco.mj_integratePos(model, data.qpos, 3 * units * generator.normal(size=model.nv), 1.0)
         data.qpos[model.jnt_qposadr[limited]] = generator.uniform(*model.jnt_range[limited].T)
         heights = model.jnt_qposadr[model.jnt_type == int(_JOINT.mjJNT_FREE)] + 2
         data.qpos[heights] += 0.3 * model.stat.extent * generator.uniform(size=len(heights))

@@ -16,9 +16,16 @@ import torch
 
 import augury.symmetry
 from augury.cli import main
+from augury.envs.mujoco import terms as task_terms
 from augury.errors import UserError
+from augury.symmetry import observation_map, reflection
+from augury.symmetry.export.asking import tolerances
 from augury.symmetry.export.writing import Source, export
-from tests.quadruped import EXAMPLES
+from augury.symmetry.observed.mirror import mirror_of
+from augury.symmetry.observed.of_task import observed_by
+from tests.quadruped import EXAMPLES, quadruped
+
+__all__ = ["quadruped"]
 
 MODEL = EXAMPLES / "quadruped.xml"
 FEET = [f"{end}_{side}_foot" for end in ("front", "hind") for side in ("left", "right")]
@@ -296,10 +303,55 @@ def test_the_command_says_what_it_needs(folder, capsys, arguments, message):
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_an_environment_without_a_file_is_not_exported(capsys):
-    with pytest.raises(SystemExit):
-        main(["symmetry", "walker2d", "--export", "torch"])
-    assert "--export needs a model's file" in capsys.readouterr().err
+@pytest.mark.slow
+def test_a_task_is_exported_as_it_observes_with_its_model_beside(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["symmetry", "walker2d", "--export", "numpy"])
+    assert capsys.readouterr().out.endswith("wrote mirror.py\nwrote test_mirror.py\nwrote mirror.mjb\n")
+    walker, observed = augury.reflect("walker2d"), np.arange(17.0)
+    expected = walker.observation(jnp.array(observed))
+    np.testing.assert_array_equal(module(tmp_path / "mirror.py").mirror_observation(observed), expected)
+    assert "The mirror of walker2d, for what it observes." in (tmp_path / "mirror.py").read_text()
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mirror.py"]
+    assert subprocess.run(run, cwd=tmp_path, check=False).returncode == 0
+    swapped = (tmp_path / "mirror.py").read_text().replace("{5: +1.0},  # 2 ", "{2: +1.0},  # 2 ")
+    (tmp_path / "mirror.py").write_text(swapped)
+    assert subprocess.run(run, cwd=tmp_path, check=False).returncode == 1
+
+
+def test_the_terms_of_a_task_are_listed_as_it_observes_them(quadruped):
+    task = quadruped.Walk()
+    found = mirror_of(task.model, observed_by(task), reflection(task.model))
+    values = np.random.default_rng(0).normal(size=len(task.table))
+    expected = observation_map(reflection(task.model), task.table)(values)
+    np.testing.assert_allclose(found.observation(values), expected)
+    assert len(tolerances(found)) == 3  # the simulator agrees with every term
+
+
+def test_a_term_that_no_test_can_measure_is_named(quadruped):
+    @task_terms.term(task_terms.vectors("wind", "m/s"))
+    def wind(moment):
+        return np.zeros((len(moment.qpos), 3))
+
+    class Windy(quadruped.Walk):
+        model_file = MODEL
+        observed = (task_terms.joint_offsets.skip(1), wind)
+
+    with pytest.raises(UserError, match=r"observes 'wind', which a written test cannot measure: .* --terms"):
+        observed_by(Windy())
+
+
+def test_a_map_of_what_is_not_symmetric_is_not_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    heavier = MODEL.read_text().replace(
+        '<joint name="front_left_shin"', '<joint name="front_left_shin" damping="99"'
+    )
+    (tmp_path / "robot.xml").write_text(heavier)
+    with pytest.raises(SystemExit) as leaving:
+        main(["symmetry", "robot.xml", "--export", "numpy"])
+    assert leaving.value.code == 1
+    assert "no map was written: see --tolerance" in capsys.readouterr().err
+    assert not (tmp_path / "mirror.py").exists()
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from augury.symmetry.maps import Array
 _STORED_COARSELY = 1e-6
 """MuJoCo keeps the corners of meshes in single precision."""
 _DIRECTIONS = 400
+_FEW = 1000
+"""Distances that are sooner computed than looked up."""
 
 
 def compare_hulls(comparison: Comparison, pair: tuple[int, int]) -> None:
@@ -46,6 +48,9 @@ def largest_gap(points: Array, others: Array) -> float:
     """The largest distance from a point of one of two sets to the nearest of the other."""
     if not len(points) or not len(others):
         return 0.0 if len(points) == len(others) else np.inf
+    if len(points) * len(others) <= _FEW:
+        apart = np.linalg.norm(points[:, None] - others, axis=2)
+        return float(max(apart.min(0).max(), apart.min(1).max()))
     from scipy.spatial import cKDTree  # slow to import, and most never get here
 
     return max(float(cKDTree(a).query(b)[0].max()) for a, b in ((points, others), (others, points)))
