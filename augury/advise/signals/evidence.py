@@ -116,7 +116,10 @@ def _of_validity(evidence: Evidence) -> Fields:
     observed, augmented = rows(evidence.origins, few), rows(evidence.copies.transition, few)
     needs = tuple(name for name in needs_of(evidence.augmentation) if name in observed.extras)
     augmented = augmented._replace(extras=observed.extras | augmented.extras)
-    found = validity.validity(simulator, observed, augmented, scales, needs)
+    try:
+        found = validity.validity(simulator, observed, augmented, scales, needs)
+    except UserError:  # it restores a state from more than a pilot stores
+        found = None
     if found is None:
         found = validity.played(simulator, evidence.augmentation, scales, evidence.seed)
     return found._asdict()
