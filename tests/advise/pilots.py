@@ -40,12 +40,10 @@ def distance(observation, action):
     return -np.linalg.norm(observation[:, :2] - observation[:, 2:], axis=1).astype(float)
 
 
-def pilot(count=800, *, environment=None, reward=None, critic=distance):
+def pilot(count=800, *, environment=None, edit=None, critic=distance):
     observed = walked(count, seed=0)
-    if reward is not None:
-        observed = observed._replace(
-            transition=observed.transition._replace(reward=reward(observed.transition))
-        )
+    if edit is not None:
+        observed = observed._replace(transition=edit(observed.transition))
     where = environment or goal2d.Goal2D()
     return Pilot(
         arm=resolved(Arm(environment=where, agents=1)),

@@ -116,7 +116,10 @@ def _of_validity(evidence: Evidence) -> Fields:
     observed, augmented = rows(evidence.origins, few), rows(evidence.copies.transition, few)
     needs = tuple(name for name in needs_of(evidence.augmentation) if name in observed.extras)
     augmented = augmented._replace(extras=observed.extras | augmented.extras)
-    found = validity.validity(simulator, observed, augmented, scales, needs)
+    try:
+        found = validity.validity(simulator, observed, augmented, scales, needs)
+    except UserError:  # it restores a state from more than a pilot stores
+        found = None
     if found is None:
         found = validity.played(simulator, evidence.augmentation, scales, evidence.seed)
     return found._asdict()
@@ -170,7 +173,7 @@ def _of_kernel(evidence: Evidence) -> Fields:
 
 def _of_values(evidence: Evidence) -> Fields:
     pilot, basis, copies = evidence.pilot, evidence.basis, evidence.copies
-    _refuse_equal_rewards(evidence)
+    _refuse_nothing_to_learn(evidence)
     if not len(basis.held_out):
         raise UserError("the value error needs at least two episodes: give the pilot more steps")
     fitted = copies.place < FITTED
@@ -187,10 +190,11 @@ def _of_values(evidence: Evidence) -> Fields:
 
 
 def _of_obedience(evidence: Evidence) -> Fields:
-    _refuse_equal_rewards(evidence)
+    _refuse_nothing_to_learn(evidence)
     both = (evidence.origins, evidence.copies.transition)
     before, after = (np.asarray(one.reward, float) for one in both)
-    if not obedience.keeps_reward(before, after, evidence.basis.reward_span):
+    kept = obedience.keeps_reward(before, after, evidence.basis.reward_span)
+    if not (kept and np.array_equal(both[0].terminated, both[1].terminated)):
         raise UserError("the augmentation changes rewards, so the critic need not obey it")
     critic = evidence.pilot.critic
     return {"obedience": obedience.obedience(*(critic(one.observation, one.action) for one in both))}
@@ -239,8 +243,10 @@ def _rated(evidence: Evidence, transition: Transition) -> values.Rated:
     return values.Rated(evidence.basis.space.what(transition), backup)
 
 
-def _refuse_equal_rewards(evidence: Evidence) -> None:
-    if evidence.basis.reward_span == 0:
+def _refuse_nothing_to_learn(evidence: Evidence) -> None:
+    """Where every step is worth the same, only an episode's end makes a difference."""
+    ends = np.any(evidence.pilot.observed.transition.terminated)
+    if evidence.basis.reward_span == 0 and not ends:
         raise UserError("the pilot's rewards are all equal, so there are no values to learn")
 
 

@@ -2,9 +2,9 @@
 
     obedience = E[(Q(f(s, a)) - Q(s, a))²] / Var Q
 
-over D, for augmentations that keep the reward: of a symmetry, the optimal Q is the same on both sides. 0 is a
-critic that obeys exactly and has nothing to learn from it; 2 is one whose values on both sides have nothing
-to do with each other.
+over D, for augmentations that keep reward and termination: of a symmetry, the optimal Q is the same on both
+sides. 0 is a critic that obeys exactly and has nothing to learn from it; 2 is one whose values on both sides
+have nothing to do with each other.
 """
 
 from __future__ import annotations
