@@ -1,6 +1,6 @@
 """Whether the verifier catches what is wrong, names the right cause, and leaves alone what is right.
 
-    python benchmarks/verifier.py                       # 61 wrong and 41 right augmentations, one seed
+    python benchmarks/verifier.py                       # 61 wrong and 42 right augmentations, one seed
     python benchmarks/verifier.py --seeds 0 1 2 3 4
     python benchmarks/verifier.py --seeds 0 1 2 3 4 --right --samples 10000
     python benchmarks/verifier.py --repeat              # how much of Gymnasium's own can be repeated
