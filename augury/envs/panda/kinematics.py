@@ -81,7 +81,9 @@ def _processor() -> jax.Device:
     try:
         from jaxlib.xla_client import make_cpu_client
 
-        return make_cpu_client(asynchronous=False).local_devices()[0]
+        client: Any = make_cpu_client(asynchronous=False)
+        device: jax.Device = client.local_devices()[0]
+        return device
     except (ImportError, TypeError):  # what JAX is built on may change; the numbers are the same
         return jax.local_devices(backend="cpu")[0]
 
