@@ -1,10 +1,10 @@
 """The table behind `augury advise`, made of trained arms and of what a pilot says about each beforehand.
 
     augury study run advice-point advice-reacher … --out runs/advice     # trains; resumes where it stopped
-    python benchmarks/advice.py runs/advice results/goal2d --out results/advice/table.csv
+    python benchmarks/advice.py runs/advice results/goal2d/figure-{1,11,5-goal2d}
     python benchmarks/prediction.py results/advice/table.csv --write
 
-Every task gets a pilot, and every arm its signals, which takes a second or two an arm. The last command judges
+Every task gets a pilot, and every arm its signals: that takes a second or two an arm. The last command judges
 predictions on families that they never saw, and writes the coefficients that are shipped.
 """
 
@@ -53,12 +53,14 @@ def main(
     """Make the table of all studies in these folders.
 
     Args:
-        folders: Each holds studies' folders.
+        folders: Of studies, or of folders of studies.
         out: The table.
     """
     keep_compiled()
     records: list[Record] = [
-        Store(place.parent).record() for folder in folders for place in sorted(folder.glob("*/study.json"))
+        Store(place.parent).record()
+        for folder in folders
+        for place in sorted([*folder.glob("study.json"), *folder.glob("*/study.json")])
     ]
     if not records:
         raise SystemExit(f"there are no studies in {', '.join(map(str, folders))}")

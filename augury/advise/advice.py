@@ -113,8 +113,8 @@ def advise(
     """Advice on every candidate, the most promising first.
 
     Environment and augmentations are names, `module:name`, or objects. `steps` is the budget of an agent, by
-    default the environment's own. With a `folder`, what has been measured is kept there; with `pictures`, advice
-    tells where the data lies.
+    default the environment's own. With a `folder`, what has been measured is kept there; with `pictures`,
+    advice tells where the data lies.
     """
     given = {"algorithm": algorithm, "steps": steps}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

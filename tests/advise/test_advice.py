@@ -1,0 +1,198 @@
+"""Advice as its users meet it: on their own environment, killed and given again, where little is known."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from augury.advise import coefficients
+from augury.advise.advice import MEASURED
+from augury.advise.prediction import fit
+from augury.advise.reasons import reasons
+from augury.cli import main
+from tests.advise.test_prediction import table
+
+LINE = '''
+import jax
+import jax.numpy as jnp
+import numpy as np
+from augury.envs import JaxEnvironment
+
+
+class Line(JaxEnvironment):
+    """A point on a line that must stop in the middle."""
+
+    name = "line"
+    horizon = 20
+    observation_low = np.array([-1.0], np.float32)
+    observation_high = np.array([1.0], np.float32)
+    action_low = np.array([-1.0], np.float32)
+    action_high = np.array([1.0], np.float32)
+
+    def reset(self, key):
+        return jax.random.uniform(key, (1,), minval=0.2, maxval=1.0)
+
+    def observe(self, state):
+        return state
+
+    def restore(self, observation, extras):
+        return observation
+
+    def step(self, key, state, action):
+        state = jnp.clip(state + 0.2 * action, -1.0, 1.0)
+        return state, {reward}, jnp.zeros((), bool)
+
+
+line = Line()
+
+
+def mirror(key, transition):
+    """Left becomes right."""
+    return transition._replace(
+        observation=-transition.observation,
+        action=-transition.action,
+        next_observation=-transition.next_observation,
+    )
+
+
+def half_a_mirror(key, transition):
+    """The action was forgotten."""
+    return mirror(key, transition)._replace(action=transition.action)
+'''
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    """Somebody's own module, in their own folder."""
+    (tmp_path / "line.py").write_text(LINE.replace("{reward}", "-jnp.abs(state[0])"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "line", raising=False)
+    return tmp_path
+
+
+def run(*arguments):
+    """The exit code of a command."""
+    try:
+        main(list(arguments))
+    except SystemExit as leaving:
+        return leaving.code
+    return 0
+
+
+ASKED = ("advise", "line:line", "--augmentation", "line:mirror", "--augmentation", "line:half_a_mirror")
+SMALL = ("--steps", "20000", "--pilot-steps", "1000")
+
+
+@pytest.mark.slow
+def test_a_right_and_a_wrong_augmentation_of_ones_own_are_told_apart(line, capsys):
+    assert run(*ASKED, *SMALL, "--out", "advice", "--json") == 0
+    right, wrong = json.loads(capsys.readouterr().out)["advice"]
+    assert (right["augmentation"], right["signals"]["invalid"]) == ("line:mirror", 0)
+    assert right["signals"]["added_coverage"] > 0.3, "starts are on one side only"
+    assert (wrong["augmentation"], wrong["verdict"]) == ("line:half_a_mirror", "wrong")
+    assert wrong["signals"]["invalid"] > 0.9
+    assert any("the simulator disagrees" in reason for reason in wrong["reasons"])
+    page = Path("advice/advice.html").read_text()
+    assert "line:mirror" in page
+    assert page.count("data:image/png") == 2
+
+
+@pytest.mark.slow
+def test_advice_that_was_killed_goes_on_with_what_it_had_measured(line, capsys):
+    command = [sys.executable, "-m", "augury", *ASKED, *SMALL, "--out", "killed"]
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    asked = subprocess.Popen(command, env=paths, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = Path("killed") / MEASURED
+    while not kept.exists():
+        assert asked.poll() is None, "it ended before it could be killed"
+    asked.send_signal(signal.SIGKILL)
+    asked.wait()
+    before = json.loads(kept.read_text())["measured"]
+    assert run(*ASKED, *SMALL, "--out", "killed", "--json") == 0
+    resumed = json.loads(capsys.readouterr().out)
+    after = json.loads(kept.read_text())["measured"]
+    assert {name: after[name] for name in before} == before
+    assert len(after) > len(before)
+    assert run(*ASKED, *SMALL, "--out", "whole", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == resumed
+
+
+@pytest.mark.slow
+def test_where_all_rewards_are_equal_it_says_so(line, capsys):
+    (line / "line.py").write_text(LINE.replace("{reward}", "0.0 * state[0]"))
+    assert run(*ASKED[:4], *SMALL, "--out", "flat") == 0
+    assert "rewards are all equal" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.slow
+def test_a_race_drops_what_is_behind_and_goes_on_where_it_was(line, capsys):
+    race = ("--race", "--agents", "6", "--returns", "-20", "0", "--algorithm", "td3")
+    assert run(*ASKED[:4], "--steps", "2000", "--pilot-steps", "500", *race, "--out", "raced", "--json") == 0
+    first = json.loads(capsys.readouterr().out)["race"]
+    assert set(first["racing"]) | set(first["out"]) == {"none", "line:mirror"}
+    assert 0 < first["cost"] <= 1
+    assert run(*ASKED[:4], "--steps", "2000", "--pilot-steps", "500", *race, "--out", "raced", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["race"] == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("goal2d",), "needs --augmentation"),
+        (("goal2d", "--augmentation", "goal2d/translat"), "did you mean 'goal2d/translate'"),
+        (("goal2", "--augmentation", "goal2d/translate"), "did you mean 'goal2d'"),
+        (("goal2d", "--augmentation", "ant/reflect"), "ant"),
+        (("goal2d", "--augmentation", "goal2d/rotate", "--pilot-steps", "10"), "at least 200"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("advise", *arguments) == 2
+    line = capsys.readouterr().err
+    assert said in line
+    assert line.count("\n") == 1
+
+
+def test_measurements_of_another_pilot_are_refused(tmp_path, capsys):
+    (tmp_path / MEASURED).write_text(json.dumps({"asked": {"environment": "walker2d"}, "measured": {}}))
+    assert run("advise", "goal2d", "--augmentation", "goal2d/rotate", "--out", str(tmp_path)) == 2
+    assert "was made with environment = walker2d, not goal2d" in capsys.readouterr().err
+
+
+def test_the_shipped_coefficients_can_be_read():
+    model = coefficients.read()
+    assert model.provenance.rows > 100
+    assert np.isfinite(model.coefficients).all()
+
+
+def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
+    model = fit(table())
+    coefficients.write(tmp_path / "model.json", model)
+    again = coefficients.read(tmp_path / "model.json")
+    np.testing.assert_allclose(again.coefficients, model.coefficients, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("signals", "said"),
+    [
+        ({"invalid": None}, "nobody knows whether it is right"),
+        (
+            {"invalid": 0.6, "relative_error": 0.2},
+            "disagrees with 60% of its transitions, typically by 20.0%",
+        ),
+        ({"invalid": 0.0, "evaluation_coverage": 0.4, "data_multiplier": 3.0}, "40% of the states"),
+        ({"invalid": 0.0, "evaluation_coverage": 0.0, "data_multiplier": 1.0}, "hardly any new state"),
+        ({"invalid": 0.0, "added_coverage": 0.9, "evaluation_coverage": 0.0}, "evaluation does not visit"),
+        ({"invalid": 0.0, "reward_density_ratio": 4.0}, "rewarded 4.0 times more often"),
+        ({"invalid": 0.0, "reward_density_ratio": 0.25}, "rewarded 4.0 times less often"),
+        ({"invalid": 0.0, "obedience": 0.01}, "obeys this symmetry already"),
+        ({"invalid": 0.0}, "could not be measured"),
+    ],
+)
+def test_reasons_are_made_of_signals(signals, said):
+    assert said in "; ".join(reasons(signals))
