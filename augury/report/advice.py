@@ -62,7 +62,9 @@ def cards(found: Sequence[Advice]) -> RenderableType:
 def facts_of(advice: Advice) -> list[tuple[str, str]]:
     """What a card says below its verdict, in its order."""
     facts = [("valid", _validity(advice.signals.get("invalid")))]
-    if (worth := advice.prediction.worth) is not None:
+    if advice.verdict == "wrong":
+        pass  # what it would be worth to learn something false is no advice
+    elif (worth := advice.prediction.worth) is not None:
         interval = f"[{worth.low:.2g}, {worth.high:.2g}]"
         facts.append(
             (
@@ -110,7 +112,7 @@ def draw(spread: Spread) -> Figure:
         thin = {"linewidths": 0.8} if marker == "x" else {"linewidths": 0, "alpha": 0.55}
         axes.scatter(*points.T, s=size, c=colour, marker=marker, label=label, **thin)
     low, high = np.quantile(np.concatenate(spread), [0.005, 0.995], axis=0)
-    room = 0.08 * (high - low)
+    room = np.where(high > low, 0.08 * (high - low), 1.0)  # states of one number lie on a line
     axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
     axes.set_xlabel("states, along the direction of most variance")
     axes.set_ylabel("along the next")

@@ -33,6 +33,7 @@ class Line(JaxEnvironment):
     observation_high = np.array([1.0], np.float32)
     action_low = np.array([-1.0], np.float32)
     action_high = np.array([1.0], np.float32)
+    training = {"random_steps": 200, "hidden": (16, 16), "evaluate_every": 500, "evaluation_episodes": 4}
 
     def reset(self, key):
         return jax.random.uniform(key, (1,), minval=0.2, maxval=1.0)
@@ -124,8 +125,8 @@ def test_advice_that_was_killed_goes_on_with_what_it_had_measured(line, capsys):
 
 @pytest.mark.slow
 def test_where_all_rewards_are_equal_it_says_so(line, capsys):
-    (line / "line.py").write_text(LINE.replace("{reward}", "0.0 * state[0]"))
-    assert run(*ASKED[:4], *SMALL, "--out", "flat") == 0
+    (line / "level.py").write_text(LINE.replace("{reward}", "0.0 * state[0]"))
+    assert run("advise", "level:line", "--augmentation", "level:mirror", *SMALL, "--out", "flat") == 0
     assert "rewards are all equal" in " ".join(capsys.readouterr().out.split())
 
 
