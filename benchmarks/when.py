@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from augury.advise import table
 from augury.advise.table import Row
@@ -63,8 +64,7 @@ def main() -> None:
             [(value, row.worth) for row in known if (value := row.signals.get(name)) is not None]
         )
         if len(pairs) > 2 and np.ptp(pairs[:, 0]) > 0:
-            ranks = pairs.argsort(axis=0).argsort(axis=0)
-            print(f"| {name} | {np.corrcoef(ranks.T)[0, 1]:.2f} |")
+            print(f"| {name} | {spearmanr(*pairs.T).statistic:.2f} |")
 
 
 if __name__ == "__main__":
