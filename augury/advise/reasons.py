@@ -62,7 +62,13 @@ def _coverage(signals: Known) -> list[str]:
 
 
 def _reward(signals: Known) -> list[str]:
-    ratio = signals.get("reward_density_ratio")
+    ratio, augmented = signals.get("reward_density_ratio"), signals.get("augmented_reward_density")
+    if signals.get("observed_reward_density") == 0:  # then the ratio is a guess
+        return (
+            [f"{augmented:.1%} of its transitions are rewarded, of observed ones none was"]
+            if augmented
+            else []
+        )
     if ratio is None or 1 / NOTABLE_DENSITY < ratio < NOTABLE_DENSITY:
         return []
     more, factor = ("more", ratio) if ratio > 1 else ("less", 1 / ratio)

@@ -16,7 +16,9 @@ Plane = npt.NDArray[np.float64]
 """(states, 2)"""
 
 SHOWN = 800
-"""States of each kind."""
+"""Observed and augmented states."""
+EVALUATED = 250
+"""Evaluated ones, over all of the episodes."""
 
 
 class Spread(NamedTuple):
@@ -35,13 +37,17 @@ def spread(pilot: Pilot, augmentation: Any, seed: int = 0) -> Spread:
     kinds = (
         space.where(_rows(made.transition, slice(SHOWN))),
         space.where(_rows(pilot.observed.transition, order)),
-        space.where(_rows(pilot.evaluated.transition, slice(SHOWN))),
+        space.where(_rows(pilot.evaluated.transition, _spaced(len(pilot.evaluated.episode)))),
     )
     every = np.concatenate(kinds)
     middle = every.mean(axis=0)
     _, _, axes = np.linalg.svd(every - middle, full_matrices=False)
     plane = axes[:2] if len(axes) > 1 else np.vstack([axes, np.zeros_like(axes)])
     return Spread(*((states - middle) @ plane.T for states in kinds))
+
+
+def _spaced(count: int) -> npt.NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, EVALUATED)).astype(np.intp)
 
 
 def _rows(transition: Any, chosen: Any) -> Any:
