@@ -138,9 +138,29 @@ def blurred(task: Any, key: Key, transition: Transition, scale: Any) -> Transiti
     )
 
 
+def relabelled(task: Any, key: Key, transition: Transition, amount: Any) -> Transition:
+    """Set another goal, as the task sets them."""
+    del amount
+    return task.with_goal(transition, task.draw_goal(key))
+
+
+def relabelled_near(task: Any, key: Key, transition: Transition, p: Any) -> Transition:
+    """Set a goal that this step reaches with probability p; else as the task sets them."""
+    coin_key, near_key, goal_key = jax.random.split(key, 3)
+    near, drawn = task.goal_reached(near_key, transition), task.draw_goal(goal_key)
+    return task.with_goal(transition, jnp.where(jax.random.bernoulli(coin_key, p), near, drawn))
+
+
 IDENTITY = Change(unchanged, "Repeat what was observed.", "nothing")
 NOISE = Change(
     blurred, "Add normal noise to both observations.", "errors", exact=False, amount=("scale", 0.1)
+)
+RELABEL = Change(relabelled, "Set another goal of the task's own.", "goals, little reward")
+RELABEL_NEAR = Change(
+    relabelled_near,
+    "Set a goal that is reached with probability p.",
+    "reward, little coverage",
+    amount=("p", 0.5),
 )
 
 

@@ -23,6 +23,8 @@ from augury.envs.base import with_numbers
 from augury.envs.families.base import (
     IDENTITY,
     NOISE,
+    RELABEL,
+    RELABEL_NEAR,
     REWARDS,
     ROUNDING,
     Change,
@@ -87,20 +89,6 @@ def moved(task: Grid, key: Key, transition: Transition, amount: Any) -> Transiti
     return computed(task, transition, task.shown(jnp.concatenate([cell, goal.astype(cell.dtype)])))
 
 
-def relabelled(task: Grid, key: Key, transition: Transition, amount: Any) -> Transition:
-    """Set another goal, as the task sets them."""
-    del amount
-    return task.with_goal(transition, task.draw_goal(key))
-
-
-def relabelled_near(task: Grid, key: Key, transition: Transition, p: Any) -> Transition:
-    """Set a goal that this step reaches with probability p; else as the task sets them."""
-    coin_key, goal_key = jax.random.split(key)
-    arrived, drawn = task.cells(transition.next_observation)[:2], task.draw_goal(goal_key)
-    goal = jnp.where(jax.random.bernoulli(coin_key, p), arrived.astype(drawn.dtype), drawn)
-    return task.with_goal(transition, goal)
-
-
 @with_numbers
 class Grid(Family):
     """Reach a cell; success ends the episode. Its state is its observation."""
@@ -133,13 +121,8 @@ class Grid(Family):
                 translated, "Move agent and goal together.", "coverage, same reward", ("wind",)
             ),
             "move-agent": Change(moved, "Put the agent anywhere.", "coverage, little reward"),
-            "relabel": Change(relabelled, "Set another goal of the task's own.", "goals, little reward"),
-            "relabel-near": Change(
-                relabelled_near,
-                "Set a goal that is reached with probability p.",
-                "reward, little coverage",
-                amount=("p", 0.5),
-            ),
+            "relabel": RELABEL,
+            "relabel-near": RELABEL_NEAR,
             "noise": NOISE,
         }
     )
@@ -168,6 +151,11 @@ class Grid(Family):
     def shown(self, cells: Array) -> Array:
         """The observation of columns and rows."""
         return 2 * cells.astype(float) / (self.size - 1) - 1
+
+    def goal_reached(self, key: Key, transition: Transition) -> Array:
+        """The goal that a step reaches: there is one only."""
+        del key
+        return self.cells(transition.next_observation)[:2]
 
     def draw_goal(self, key: Key) -> Array:
         """A goal as the task sets them."""

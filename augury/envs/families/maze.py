@@ -35,6 +35,8 @@ from augury.envs.base import with_numbers
 from augury.envs.families.base import (
     IDENTITY,
     NOISE,
+    RELABEL,
+    RELABEL_NEAR,
     REWARDS,
     ROUNDING,
     Change,
@@ -100,20 +102,6 @@ def moved(task: Maze, key: Key, transition: Transition, amount: Any) -> Transiti
     return computed(task, transition, jnp.concatenate([position, transition.observation[2:]]))
 
 
-def relabelled(task: Maze, key: Key, transition: Transition, amount: Any) -> Transition:
-    """Set another goal, as the task sets them."""
-    del amount
-    return task.with_goal(transition, task.draw_goal(key))
-
-
-def relabelled_near(task: Maze, key: Key, transition: Transition, p: Any) -> Transition:
-    """Set a goal that this step reaches with probability p; else as the task sets them."""
-    coin_key, near_key, goal_key = jax.random.split(key, 3)
-    near = jnp.clip(transition.next_observation[:2] + in_ball(near_key, 2, task.radius), -1.0, 1.0)
-    goal = jnp.where(jax.random.bernoulli(coin_key, p), near, task.draw_goal(goal_key))
-    return task.with_goal(transition, goal)
-
-
 @with_numbers
 class Maze(Family):
     """Reach a goal around walls; success ends the episode. Its state is its observation."""
@@ -159,13 +147,8 @@ class Maze(Family):
                 exact=False,
             ),
             "move-agent": Change(moved, "Put the agent anywhere.", "coverage, little reward"),
-            "relabel": Change(relabelled, "Set another goal of the task's own.", "goals, little reward"),
-            "relabel-near": Change(
-                relabelled_near,
-                "Set a goal that is reached with probability p.",
-                "reward, little coverage",
-                amount=("p", 0.5),
-            ),
+            "relabel": RELABEL,
+            "relabel-near": RELABEL_NEAR,
             "noise": NOISE,
         }
     )
@@ -191,6 +174,10 @@ class Maze(Family):
     def table(self) -> Any:
         """What each observed number is."""
         return table(["position x", "position y", "goal x", "goal y"])
+
+    def goal_reached(self, key: Key, transition: Transition) -> Array:
+        """A goal that a step reaches."""
+        return jnp.clip(transition.next_observation[:2] + in_ball(key, 2, self.radius), -1.0, 1.0)
 
     def draw_goal(self, key: Key) -> Array:
         """A goal as the task sets them."""

@@ -26,6 +26,8 @@ from augury.envs.base import with_numbers
 from augury.envs.families.base import (
     IDENTITY,
     NOISE,
+    RELABEL,
+    RELABEL_NEAR,
     REWARDS,
     ROUNDING,
     Change,
@@ -90,22 +92,6 @@ def moved_agent(task: Point, key: Key, transition: Transition, amount: Any) -> T
     return computed(task, transition, task.joined(here._replace(position=position)))
 
 
-def relabelled(task: Point, key: Key, transition: Transition, amount: Any) -> Transition:
-    """Set another goal, as the task sets them."""
-    del amount
-    return task.with_goal(transition, task.draw_goal(key))
-
-
-def relabelled_near(task: Point, key: Key, transition: Transition, p: Any) -> Transition:
-    """Set a goal that this step reaches with probability p; else as the task sets them."""
-    coin_key, near_key, goal_key = jax.random.split(key, 3)
-    arrived = task.parts(transition.next_observation).position
-    # The walls bring a goal beyond them only nearer to an agent between them.
-    near = jnp.clip(arrived + in_ball(near_key, task.dimensions, task.radius), -1.0, 1.0)
-    goal = jnp.where(jax.random.bernoulli(coin_key, p), near, task.draw_goal(goal_key))
-    return task.with_goal(transition, goal)
-
-
 def distracted(task: Point, key: Key, transition: Transition, amount: Any) -> Transition:
     """Draw new distractors."""
     del amount
@@ -132,13 +118,8 @@ CHANGES: Mapping[str, Change] = MappingProxyType(
         "rotate": Change(rotated, "Turn by quarter turns.", "coverage", ("wind",)),
         "translate": Change(translated, "Move agent and goal together.", "coverage, same reward"),
         "move-agent": Change(moved_agent, "Put the agent anywhere.", "coverage, little reward"),
-        "relabel": Change(relabelled, "Set another goal of the task's own.", "goals, little reward"),
-        "relabel-near": Change(
-            relabelled_near,
-            "Set a goal that is reached with probability p.",
-            "reward, little coverage",
-            amount=("p", 0.5),
-        ),
+        "relabel": RELABEL,
+        "relabel-near": RELABEL_NEAR,
         "distract": Change(distracted, "Draw new distractors.", "independence of what means nothing"),
         "noise": NOISE,
     }
@@ -236,6 +217,12 @@ class Point(Family):
     def joined(self, parts: Parts) -> Array:
         """The observation again."""
         return jnp.concatenate(parts)
+
+    def goal_reached(self, key: Key, transition: Transition) -> Array:
+        """A goal that a step reaches."""
+        arrived = self.parts(transition.next_observation).position
+        # The walls bring a goal beyond them only nearer to an agent between them.
+        return jnp.clip(arrived + in_ball(key, self.dimensions, self.radius), -1.0, 1.0)
 
     def draw_goal(self, key: Key) -> Array:
         """A goal as the task sets them."""

@@ -25,6 +25,8 @@ from augury.envs.base import with_numbers
 from augury.envs.families.base import (
     IDENTITY,
     NOISE,
+    RELABEL,
+    RELABEL_NEAR,
     REWARDS,
     ROUNDING,
     Change,
@@ -85,20 +87,6 @@ def moved(task: Reacher, key: Key, transition: Transition, amount: Any) -> Trans
     return computed(task, transition, task.observe(state._replace(angles=angles)))
 
 
-def relabelled(task: Reacher, key: Key, transition: Transition, amount: Any) -> Transition:
-    """Set another goal, as the task sets them."""
-    del amount
-    return task.with_goal(transition, task.draw_goal(key))
-
-
-def relabelled_near(task: Reacher, key: Key, transition: Transition, p: Any) -> Transition:
-    """Set a goal that this step reaches with probability p; else as the task sets them."""
-    coin_key, near_key, goal_key = jax.random.split(key, 3)
-    near = transition.next_observation[6:8] + in_ball(near_key, 2, task.radius)
-    goal = jnp.where(jax.random.bernoulli(coin_key, p), near, task.draw_goal(goal_key))
-    return task.with_goal(transition, goal)
-
-
 @with_numbers
 class Reacher(Family):
     """Bring the tip to a goal; success ends the episode."""
@@ -127,13 +115,8 @@ class Reacher(Family):
             "reflect": Change(reflected, "Mirror along x.", "coverage", ("wind",), involution=True),
             "rotate": Change(rotated, "Turn about the base.", "coverage", ("wind",)),
             "move-agent": Change(moved, "Put the agent anywhere.", "coverage, little reward"),
-            "relabel": Change(relabelled, "Set another goal of the task's own.", "goals, little reward"),
-            "relabel-near": Change(
-                relabelled_near,
-                "Set a goal that is reached with probability p.",
-                "reward, little coverage",
-                amount=("p", 0.5),
-            ),
+            "relabel": RELABEL,
+            "relabel-near": RELABEL_NEAR,
             "noise": NOISE,
         }
     )
@@ -161,6 +144,10 @@ class Reacher(Family):
         angles = [f"{part} of joint {joint}" for joint in (1, 2) for part in ("cosine", "sine")]
         rates = ["velocity of joint 1", "velocity of joint 2"]
         return table([*angles, *rates, "tip x", "tip y", "goal x", "goal y"])
+
+    def goal_reached(self, key: Key, transition: Transition) -> Array:
+        """A goal that a step reaches."""
+        return transition.next_observation[6:8] + in_ball(key, 2, self.radius)
 
     def draw_goal(self, key: Key) -> Array:
         """A goal as the task sets them."""
