@@ -5,7 +5,7 @@ Augmentations are such classes, and so are environments in JAX that vary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 import jax
@@ -19,5 +19,29 @@ def static(**options: Any) -> Any:
 
 
 def frozen_pytree(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass whose fields are leaves of a pytree, but for `static()` ones."""
-    return jax.tree_util.register_dataclass(dataclass(frozen=True)(cls))
+    """Make a class a frozen dataclass whose fields are leaves of a pytree, but for `static()` ones.
+
+    The class is part of the tree's structure. `jax.tree_util.register_dataclass` leaves it out when structures
+    are compared, so that a compiled function may take a pendulum for a cart-pole of the same static fields.
+    """
+    made: Any = dataclass(frozen=True)(cls)
+    given = [one for one in fields(made) if one.init]
+    statics = [one.name for one in given if one.metadata.get("static")]
+    leaves = [one.name for one in given if one.name not in statics]
+
+    def structure(value: Any) -> Any:
+        return made, tuple(getattr(value, name) for name in statics)
+
+    def flatten(value: Any) -> Any:
+        return tuple(getattr(value, name) for name in leaves), structure(value)
+
+    def flatten_with_keys(value: Any) -> Any:
+        keyed = tuple((jax.tree_util.GetAttrKey(name), getattr(value, name)) for name in leaves)
+        return keyed, structure(value)
+
+    def unflatten(held: Any, values: Any) -> Any:
+        named = dict(zip(statics, held[1], strict=True)) | dict(zip(leaves, values, strict=True))
+        return made(**named)
+
+    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
+    return made

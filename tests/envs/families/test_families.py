@@ -209,3 +209,8 @@ def test_the_verifier_agrees(text):
         report = verify(f"family/{name}", text, samples=300)
         assert report.valid == change.exact, f"{name}: {report}"
         assert not change.exact or report.outside_space == 0, f"{name}: {report}"
+
+
+def test_families_with_the_same_static_knobs_are_told_apart():
+    structures = [jax.tree.structure(envs.make(text)) for text in ("family/pendulum", "family/cartpole")]
+    assert structures[0] != structures[1]
