@@ -21,8 +21,8 @@ def static(**options: Any) -> Any:
 def frozen_pytree(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass whose fields are leaves of a pytree, but for `static()` ones.
 
-    The class is part of the tree's structure. `jax.tree_util.register_dataclass` leaves it out of comparisons,
-    so that a compiled function may take a pendulum for a cart-pole of the same static fields.
+    The class is part of the tree's structure. `jax.tree_util.register_dataclass` does not compare it, so that
+    a compiled function may take a pendulum for a cart-pole of the same static fields.
     """
     made: Any = dataclass(frozen=True)(cls)
     given = [one for one in fields(made) if one.init]
