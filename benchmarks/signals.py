@@ -39,7 +39,7 @@ SHOWN = (
     "data_multiplier",
     "variance_ratio",
     "value_error_ratio",
-    "obedience",
+    "asymmetry",
 )
 
 

@@ -88,9 +88,9 @@ VARIABLES = (
         _signal("value_error_ratio", lambda ratio: -min(max(ratio, -3), 3)),
     ),
     Variable(
-        "disobedience",
+        "asymmetry",
         "how far the critic is from its symmetry",
-        _signal("obedience", lambda value: min(max(value, 0), 2)),
+        _signal("asymmetry", lambda value: min(max(value, 0), 2)),
     ),
     Variable("wrong", "how wrong its transitions are", _wrong),
     Variable(
@@ -112,7 +112,7 @@ TERMS = (
     Term(("new",), 1),
     Term(("reward",), 1, "reward that is rarely seen is what limits sparse tasks"),
     Term(("values",), 1),
-    Term(("disobedience",), 1, "a critic that obeys already has nothing to learn from it"),
+    Term(("asymmetry",), 1, "a critic that is symmetric already has nothing to learn from it"),
     Term(("wrong",), -1, "wrong transitions teach wrong values"),
     Term(("wrong reward",), -1),
     Term(("copies",)),

@@ -16,13 +16,13 @@ NOTABLE_COVERAGE = 0.1
 NOTABLE_MULTIPLIER = 1.1
 NOTABLE_DENSITY = 1.5
 """Factor by which reward must be more or less frequent."""
-NOTABLE_DISOBEDIENCE = 0.05
-"""Squared difference of values, of their variance, below which a critic obeys a symmetry already."""
+NOTABLE_ASYMMETRY = 0.05
+"""Squared difference of values, of their variance, below which a critic is symmetric already."""
 
 
 def reasons(signals: Known) -> tuple[str, ...]:
     """What speaks for and against an augmentation, the weightiest first; never empty."""
-    said = [*_validity(signals), *_coverage(signals), *_reward(signals), *_obedience(signals)]
+    said = [*_validity(signals), *_coverage(signals), *_reward(signals), *_asymmetry(signals)]
     if not any(signals.get(name) is not None for name in _ADDING):
         said.append("what it adds could not be measured")
     return tuple(said)
@@ -75,8 +75,8 @@ def _reward(signals: Known) -> list[str]:
     return [f"its transitions are rewarded {factor:.1f} times {more} often than observed ones"]
 
 
-def _obedience(signals: Known) -> list[str]:
-    disobeys = signals.get("obedience")
-    if disobeys is None or disobeys >= NOTABLE_DISOBEDIENCE:
+def _asymmetry(signals: Known) -> list[str]:
+    asymmetry = signals.get("asymmetry")
+    if asymmetry is None or asymmetry >= NOTABLE_ASYMMETRY:
         return []
-    return ["the critic obeys this symmetry already"]
+    return ["the critic is symmetric in this way already"]

@@ -152,6 +152,11 @@ class Augmented:
         """The transitions with these numbers, counted from 0 to the size of R̃."""
         return self._at(self.ledger.numbered(index))()
 
+    def sources(self, index: Integers) -> Transition:
+        """The observed transitions that these are copies of."""
+        places = self.ledger.numbered(index)
+        return observed_at(self._buffer, places.slot, places.environment)
+
     def rounded(self, number: float) -> int:
         """A whole number that is `number` on average."""
         return math.floor(number) + int(self.chance() < number % 1)

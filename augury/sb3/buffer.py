@@ -276,6 +276,12 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         index, counted = spread(np.asarray(self.augmented_size), most)
         return self._augmented.numbered(index[counted])
 
+    def augmented_pairs(self, most: int) -> tuple[Transition, Transition]:
+        """The same of R̃, behind the observed transitions that they are copies of."""
+        assert self._augmented is not None
+        index, counted = spread(np.asarray(self.augmented_size), most)
+        return self._augmented.sources(index[counted]), self._augmented.numbered(index[counted])
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self._augmented is not None:

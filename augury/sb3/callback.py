@@ -17,6 +17,7 @@ from augury.replay.survey import Held, held, points, summary
 from augury.sb3.buffer import AugmentedReplayBuffer
 from augury.sb3.cpu import on_cpu
 from augury.sb3.samples import Rows
+from augury.sb3.teaching import teaching
 from augury.transition import Transition, seen
 
 MOST_NUMBERS = 2**24
@@ -39,7 +40,7 @@ class Counts(NamedTuple):
 
 
 class AugmentationCallback(BaseCallback):
-    """Logs reward density and coverage of both buffers, β and α under `augmentation/` (docs/metrics.md).
+    """Logs what both buffers hold, β, α, and whether copies still teach, under `augmentation/` (docs/metrics.md).
 
     - `every`: steps between two looks at the buffers
     - `succeeded`: which of many transitions carry the success reward. By default those with more than the
@@ -73,7 +74,7 @@ class AugmentationCallback(BaseCallback):
         assert self._next is not None
         if self.num_timesteps >= self._next and self._buffer.size():
             self._next = self.num_timesteps + self.every
-            for name, value in (self._contents() | self._rates()).items():
+            for name, value in (self._contents() | self._rates() | teaching(self.model, self._buffer)).items():
                 self.logger.record(f"augmentation/{name}", value)
         return True
 

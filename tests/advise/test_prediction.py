@@ -44,7 +44,7 @@ def table(families=8, augmentations=12, noise=0.3, between=0.3, seed=0):
                 "data_multiplier": float(2 ** np.abs(generator.normal(1 + shift / 2, 0.8))),
                 "reward_density_ratio": float(2 ** generator.normal(shift, 1.5)),
                 "evaluation_coverage": float(generator.uniform(0, 0.6)),
-                "obedience": None if augmentation % 3 == 0 else float(generator.uniform(0, 1.5)),
+                "asymmetry": None if augmentation % 3 == 0 else float(generator.uniform(0, 1.5)),
                 "replay_ratio": 0.5,
             }
             for ratio, update_ratio in GRID:

@@ -10,7 +10,6 @@ from augury.advise import Signals, gather, measure
 from augury.advise.signals import kernel
 from augury.advise.signals.coverage import coverage
 from augury.advise.signals.kernel import Curve, multiplier, variances
-from augury.advise.signals.obedience import keeps_reward, obedience
 from augury.advise.signals.points import LEAST_SPREAD, Whitening
 from augury.advise.signals.replay import replayed
 from augury.advise.signals.reward import density, rewarding
@@ -18,6 +17,7 @@ from augury.advise.signals.validity import Scales, validity
 from augury.advise.signals.values import Rated, log_error_ratio
 from augury.envs.goal2d import Goal2D
 from augury.errors import UserError
+from augury.replay.asymmetry import asymmetry, keeps_reward
 from augury.verify.simulators import simulator_of
 from tests.advise.pilots import pilot
 
@@ -125,13 +125,13 @@ def test_values_are_predicted_better_with_right_rows_where_there_were_none_and_w
         log_error_ratio(rated(left), rated(left), Rated(everywhere, np.ones(300)))
 
 
-def test_obedience_of_critics_that_are_symmetric_opposed_or_constant():
+def test_asymmetry_of_critics_that_are_symmetric_opposed_or_constant():
     values = draw(2_000)
-    assert obedience(values, values) == 0
-    assert obedience(values, -values) == pytest.approx(4, rel=0.01)
-    assert obedience(values, draw(2_000, seed=1)) == pytest.approx(2, rel=0.1)
+    assert asymmetry(values, values) == 0
+    assert asymmetry(values, -values) == pytest.approx(4, rel=0.01)
+    assert asymmetry(values, draw(2_000, seed=1)) == pytest.approx(2, rel=0.1)
     with pytest.raises(UserError, match="all equal"):
-        obedience(np.ones(50), np.ones(50))
+        asymmetry(np.ones(50), np.ones(50))
     assert keeps_reward(values, values + 1e-6, span=1.0)
     assert not keeps_reward(values, np.r_[values[:-1], 9.0], span=1.0)
 
@@ -167,7 +167,7 @@ def test_the_identity_adds_nothing_and_a_wrong_step_is_said_to_be_invalid():
     same = measure(given, identity)
     assert (same.invalid, same.relative_error) == (0, 0)
     assert (same.added_coverage, same.evaluation_coverage, same.evaluation_approach) == (0, 0, 0)
-    assert (same.data_multiplier, same.variance_ratio, same.obedience) == (1, 0, 0)
+    assert (same.data_multiplier, same.variance_ratio, same.asymmetry) == (1, 0, 0)
     assert same.value_error_ratio == pytest.approx(0, abs=1e-6)
     assert same.augmented_replay_ratio == same.replay_ratio == 0.5
     wrong = measure(given, off)
@@ -177,14 +177,14 @@ def test_the_identity_adds_nothing_and_a_wrong_step_is_said_to_be_invalid():
     assert measure(given, off) == wrong
 
 
-def test_a_critic_that_knows_distances_obeys_rotation_and_translation_changes_rewards():
+def test_a_critic_that_knows_distances_is_symmetric_under_rotation_and_translation_changes_rewards():
     given = pilot()
     turned = measure(given, "goal2d/rotate", ratio=2)
-    assert turned.obedience == pytest.approx(0, abs=1e-9)
+    assert turned.asymmetry == pytest.approx(0, abs=1e-9)
     assert turned.invalid == 0
     moved = measure(given, "goal2d/translate", ratio=2)
-    assert moved.obedience is None
-    assert "the augmentation changes rewards, so the critic need not obey it" in moved.notes
+    assert moved.asymmetry is None
+    assert "the augmentation changes rewards, so the critic need not be symmetric" in moved.notes
     assert moved.invalid == 0
 
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_known_is_a_note_and_no_traceback():
         return transition._replace(reward=0 * transition.reward, terminated=transition.terminated & False)
 
     sealed = measure(pilot(environment=Sealed(), edit=unrewarded), identity)
-    assert (sealed.invalid, sealed.obedience, sealed.value_error_ratio) == (None, None, None)
+    assert (sealed.invalid, sealed.asymmetry, sealed.value_error_ratio) == (None, None, None)
     assert sealed.data_multiplier == 1
     said = " ".join(sealed.notes)
     assert "cannot be verified" in said

@@ -19,7 +19,7 @@ ARM = Described(
     ratio=4,
     update_ratio=0.5,
     steps=200_000,
-    signals={"coverage": 0.25, "obedience": None},
+    signals={"coverage": 0.25, "asymmetry": None},
 )
 
 
@@ -59,7 +59,7 @@ def test_a_table_is_read_as_it_was_written_whatever_the_order_of_its_rows(rows, 
     assert text(again) == text(rows[::-1]) == (tmp_path / "table.csv").read_text()
     assert digest(again) == digest(rows) != digest(rows[:1])
     assert (again[0].task, again[1].ratio) == (ARM.task, float("inf"))
-    assert again[1].signals == {"coverage": 0.3333, "obedience": None}
+    assert again[1].signals == {"coverage": 0.3333, "asymmetry": None}
     assert again[0].worth == pytest.approx(rows[0].worth, rel=1e-3)
 
 

@@ -3,13 +3,18 @@
 import json
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
+import sb3_contrib
+import sbx
 import stable_baselines3 as sb3
+import torch
 from stable_baselines3.common.logger import configure
 
 from augury.errors import UserError
 from augury.sb3 import AugmentationCallback, AugmentedReplayBuffer
+from augury.sb3.teaching import teaching
 
 
 def logged(
@@ -141,6 +146,85 @@ def test_spaces_without_bounds_and_discrete_actions_are_covered_too(tmp_path):
     _, lines = logged(tmp_path, looks, environment="CartPole-v1", kind=sb3.DQN, augmentation=mirror)
     assert lines
     assert all(0 < line["observed_coverage"] < line["coverage"] < 1 for line in lines)
+
+
+def same(key, transition):
+    return transition
+
+
+def mirror(key, transition):
+    """Left and right exchanged: right for CartPole."""
+    return transition._replace(
+        observation=-transition.observation,
+        action=1 - transition.action,
+        next_observation=-transition.next_observation,
+    )
+
+
+def rewarded(key, transition):
+    """Reward that is not there, in states that occur: no critic can explain it."""
+    return transition._replace(reward=transition.reward + 5 * jax.random.bernoulli(key))
+
+
+@pytest.mark.parametrize(
+    ("kind", "environment"),
+    [
+        (sb3.TD3, "augury:augury/Goal2D-v0"),
+        (sb3.SAC, "augury:augury/Goal2D-v0"),
+        (sb3.DQN, "CartPole-v1"),
+        pytest.param(sb3_contrib.TQC, "augury:augury/Goal2D-v0", marks=pytest.mark.slow),
+        pytest.param(sb3_contrib.QRDQN, "CartPole-v1", marks=pytest.mark.slow),
+        pytest.param(sb3_contrib.CrossQ, "augury:augury/Goal2D-v0", marks=pytest.mark.slow),
+    ],
+)
+def test_copies_that_teach_nothing_are_told_from_copies_that_the_critic_cannot_explain(
+    tmp_path, kind, environment
+):
+    errors = {}
+    for augmentation in (same, rewarded):
+        looks = AugmentationCallback(every=300)
+        place = tmp_path / augmentation.__name__
+        _, lines = logged(place, looks, 500, environment, kind, augmentation=augmentation)
+        errors[augmentation] = lines[0]
+    nothing = errors[same]
+    assert nothing["asymmetry"] == pytest.approx(0, abs=1e-6)
+    assert nothing["augmented_value_error"] == pytest.approx(nothing["observed_value_error"], rel=1e-4)
+    assert "asymmetry" not in errors[rewarded]
+    assert errors[rewarded]["augmented_value_error"] > 1.5 * errors[rewarded]["observed_value_error"]
+
+
+class Critic(torch.nn.Module):
+    """Values of pushing left and right that are mirror images of each other, or opposites."""
+
+    def __init__(self, sign):
+        super().__init__()
+        self.sign = sign
+
+    def forward(self, observations):
+        tilt = observations[:, 2]
+        return torch.stack([tilt, -self.sign * tilt], dim=1)
+
+
+@pytest.mark.parametrize(("sign", "asymmetry"), [(1, 0), (-1, 4)])
+def test_the_asymmetry_of_a_critic_is_told_from_its_values(sign, asymmetry):
+    model = sb3.DQN(
+        "MlpPolicy",
+        gymnasium.make("CartPole-v1"),
+        learning_starts=1_000,
+        replay_buffer_class=AugmentedReplayBuffer,
+        replay_buffer_kwargs={"augmentation": mirror},
+    )
+    model.learn(200)
+    model.q_net = model.q_net_target = Critic(sign)
+    found = teaching(model, model.replay_buffer)["asymmetry"]
+    # E[(2 Q)²] / Var Q, where the mean of Q is nearly 0
+    assert found == pytest.approx(asymmetry, rel=0.2, abs=1e-9)
+
+
+def test_what_other_critics_have_left_to_learn_is_not_known(tmp_path):
+    _, lines = logged(tmp_path, AugmentationCallback(every=100), 100, kind=sbx.TD3, augmentation=same)
+    assert lines
+    assert not [line for line in lines if "augmented_value_error" in line or "asymmetry" in line]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"augmentation": "goal2d/rotate", "ratio": 0}])

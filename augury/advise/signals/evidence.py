@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.advise.pilot import Pilot
-from augury.advise.signals import coverage, kernel, obedience, replay, reward, validity, values
+from augury.advise.signals import coverage, kernel, replay, reward, validity, values
 from augury.advise.signals.copies import Copies, copied
 from augury.advise.signals.points import Space
 from augury.augmentations.base import Augmentation, needs_of
 from augury.errors import UserError
+from augury.replay.asymmetry import asymmetry, keeps_reward
 from augury.transition import Transition
 from augury.verify.base import Bounds, Simulator
 from augury.verify.observations import flat
@@ -189,15 +190,15 @@ def _of_values(evidence: Evidence) -> Fields:
     return {"value_error_ratio": error}
 
 
-def _of_obedience(evidence: Evidence) -> Fields:
+def _of_asymmetry(evidence: Evidence) -> Fields:
     _refuse_nothing_to_learn(evidence)
     both = (evidence.origins, evidence.copies.transition)
     before, after = (np.asarray(one.reward, float) for one in both)
-    kept = obedience.keeps_reward(before, after, evidence.basis.reward_span)
+    kept = keeps_reward(before, after, evidence.basis.reward_span)
     if not (kept and np.array_equal(both[0].terminated, both[1].terminated)):
-        raise UserError("the augmentation changes rewards, so the critic need not obey it")
+        raise UserError("the augmentation changes rewards, so the critic need not be symmetric")
     critic = evidence.pilot.critic
-    return {"obedience": obedience.obedience(*(critic(one.observation, one.action) for one in both))}
+    return {"asymmetry": asymmetry(*(critic(one.observation, one.action) for one in both))}
 
 
 def _of_replay(evidence: Evidence) -> Fields:
@@ -212,7 +213,7 @@ SIGNALS: Mapping[str, Callable[[Evidence], Fields]] = MappingProxyType(
         "reward": _of_reward,
         "kernel": _of_kernel,
         "values": _of_values,
-        "obedience": _of_obedience,
+        "asymmetry": _of_asymmetry,
         "replay": _of_replay,
     }
 )

@@ -45,8 +45,8 @@ class Signals:
     """Log ratio of what is left unknown there, with augmented rows and without: the same, without a limit."""
     value_error_ratio: float | None = None
     """Log ratio of held-out value errors, with augmented rows and without: below 0 they help."""
-    obedience: float | None = None
-    """How far the critic is from the symmetry, 0 if it obeys already; for augmentations that keep rewards."""
+    asymmetry: float | None = None
+    """How far the critic is from the symmetry, 0 if it has it already; for augmentations that keep rewards."""
     replay_ratio: float | None = None
     """The learner's updates per observed transition."""
     augmented_replay_ratio: float | None = None

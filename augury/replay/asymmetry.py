@@ -1,10 +1,10 @@
-"""Obedience: how far the critic already follows the symmetry that an augmentation would teach it.
+"""How far a critic is from the symmetry that an augmentation f would teach it.
 
-    obedience = E[(Q(f(s, a)) - Q(s, a))²] / Var Q
+    asymmetry = E[(Q(f(s, a)) - Q(s, a))²] / Var Q
 
-over D, for augmentations that keep reward and termination: of a symmetry, the optimal Q is the same on both
-sides. 0 is a critic that obeys exactly and has nothing to learn from it; 2 is one whose values on both sides
-have nothing to do with each other.
+over transitions, for augmentations that keep reward and termination: of a symmetry, the optimal Q is the same
+on both sides. 0 is a critic that is symmetric already and has nothing to learn from it; 2 is one whose values
+on both sides have nothing to do with each other.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SAME_REWARD = 1e-4
 """Of the rewards' range: what rounding may change."""
 
 
-def obedience(before: Rows, after: Rows) -> float:
+def asymmetry(before: Rows, after: Rows) -> float:
     """Of the critic's values of transitions and of their copies, row by row."""
     if len(before) < FEWEST:
-        raise UserError(f"obedience needs {FEWEST} transitions, not {len(before)}")
+        raise UserError(f"the critic's asymmetry needs {FEWEST} transitions, not {len(before)}")
     variance = float(before.var())
     if variance <= 1e-12 * max(1.0, float((before**2).mean())):
-        raise UserError("the critic's values are all equal: whether it obeys is not known")
+        raise UserError("the critic's values are all equal: whether it is symmetric is not known")
     return float(((after - before) ** 2).mean() / variance)
 
 
