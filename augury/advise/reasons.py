@@ -79,4 +79,4 @@ def _asymmetry(signals: Known) -> list[str]:
     asymmetry = signals.get("asymmetry")
     if asymmetry is None or asymmetry >= NOTABLE_ASYMMETRY:
         return []
-    return ["the critic is symmetric in this way already"]
+    return ["the critic gives its copies the same values already"]

@@ -192,7 +192,7 @@ def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
         ({"invalid": 0.0, "reward_density_ratio": 4.0}, "rewarded 4.0 times more often"),
         ({"invalid": 0.0, "reward_density_ratio": 0.25}, "rewarded 4.0 times less often"),
         ({"invalid": 0.0, "observed_reward_density": 0.0, "augmented_reward_density": 0.02}, "none was"),
-        ({"invalid": 0.0, "asymmetry": 0.01}, "symmetric in this way already"),
+        ({"invalid": 0.0, "asymmetry": 0.01}, "the same values already"),
         ({"invalid": 0.0}, "could not be measured"),
     ],
 )
