@@ -4,12 +4,14 @@
     python benchmarks/advice.py runs/advice results/goal2d/figure-{1,11,5-goal2d}
     python benchmarks/prediction.py results/advice/table.csv --write
 
-Every task gets a pilot, and every arm its signals: that takes a second or two an arm. The last command judges
-predictions on families that they never saw, and writes the coefficients that are shipped.
+Every task gets a pilot, and every arm its signals: that takes half a second an arm. They are kept in
+`signals.jsonl` in the first folder, and measured once. The last command judges predictions on families that
+they never saw, and writes the coefficients that are shipped.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +31,10 @@ from augury.study.store import Store
 
 PILOT_SHARE = 0.25
 """Of an arm's budget, that a pilot takes at most."""
+DECISIVE = ("environment", "algorithm", "steps", "augmentation", "ratio", "update_ratio")
+"""Settings of an arm that its signals follow from."""
+
+Signals = dict[str, float | None]
 
 
 @lru_cache(maxsize=1)
@@ -37,7 +43,29 @@ def pilot_of(environment: str, algorithm: str, steps: int) -> Pilot:
     return gather(environment, steps=min(PILOT_STEPS, int(PILOT_SHARE * steps)), algorithm=algorithm)
 
 
-def signals_of(asked: Mapping[str, Any]) -> Mapping[str, float | None]:
+class Kept:
+    """Signals by arm, in a file with a line for each."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._held: dict[str, Signals] = {}
+        if file.exists():
+            whole, _, cut_off = file.read_text().rpartition("\n")
+            self._held = dict(map(json.loads, whole.splitlines()))
+            if cut_off:
+                file.write_text(f"{whole}\n" if whole else "")
+
+    def of(self, asked: Mapping[str, Any]) -> Signals:
+        """Measured now, unless they were before."""
+        key = str([asked[name] for name in DECISIVE])
+        if key not in self._held:
+            self._held[key] = signals_of(asked)
+            with self._file.open("a") as opened:
+                opened.write(json.dumps([key, self._held[key]]) + "\n")
+        return self._held[key]
+
+
+def signals_of(asked: Mapping[str, Any]) -> Signals:
     """What would have been known before this arm was trained."""
     pilot = pilot_of(asked["environment"], asked["algorithm"], asked["steps"])
     signals = measure(
@@ -64,7 +92,8 @@ def main(
     ]
     if not records:
         raise SystemExit(f"there are no studies in {', '.join(map(str, folders))}")
-    rows = ground_truth.table_of(records, signals_of, lambda arms: track(arms, "measuring signals"))
+    signals = Kept(folders[0] / "signals.jsonl")
+    rows = ground_truth.table_of(records, signals.of, lambda arms: track(arms, "measuring signals"))
     out.parent.mkdir(parents=True, exist_ok=True)
     table.write(out, rows)
     print(f"{len(rows)} arms of {len({row.task for row in rows})} tasks in {out}")
