@@ -69,6 +69,10 @@ def _log2_within(low: float, high: float) -> Callable[[float], float]:
     return lambda value: min(max(math.log2(max(value, 1e-12)), low), high)
 
 
+def _rarity(density: float) -> float:
+    return -math.log2(min(max(density, 1e-3), 1))
+
+
 def _wrong(signals: Signals, _: Settings) -> float | None:
     share, error = _known(signals, "invalid"), _known(signals, "relative_error")
     if share == 0:
@@ -82,6 +86,7 @@ VARIABLES = (
     Variable("nearer", "the evaluated states it comes near", _signal("evaluation_coverage", float)),
     Variable("new", "the new states it adds", _signal("added_coverage", float)),
     Variable("reward", "the reward it adds", _signal("reward_density_ratio", _log2_within(-8, 8))),
+    Variable("rare", "how rare reward is", _signal("observed_reward_density", _rarity)),
     Variable(
         "values",
         "what it teaches a simple learner",
@@ -111,10 +116,16 @@ TERMS = (
     Term(("nearer",), 1, "coverage counts where policies are evaluated"),
     Term(("new",), 1),
     Term(("reward",), 1, "reward that is rarely seen is what limits sparse tasks"),
+    Term(("rare",), 1, "where reward is common, little is left to gain"),
+    Term(("rare", "nearer"), 1),
+    Term(("rare", "reward"), 1),
     Term(("values",), 1),
     Term(("asymmetry",), 1, "a critic that is symmetric already has nothing to learn from it"),
     Term(("wrong",), -1, "wrong transitions teach wrong values"),
+    Term(("wrong", "wrong"), -1, "a small error is forgiven, a large one is not"),
     Term(("wrong reward",), -1),
+    Term(("wrong reward", "wrong reward"), -1),
+    Term(("wrong reward", "weight"), -1),
     Term(("copies",)),
     Term(("weight",)),
     Term(("weight", "weight"), -1, "what crowds out the other kind of data helps no more"),
