@@ -35,6 +35,7 @@ KINDS = {
     "badly-wrong": "badly\nwrong",
 }
 WORTHS = (0.125, 0.25, 0.5, 1, 2, 4, 8)
+SIZES = (0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 MIRRORS = re.compile(r"family/(reflect|permute)(\(error=[\d.]+\))?$")
 """Augmentations that were made wrong by a known amount, and the same ones right."""
 
@@ -62,6 +63,13 @@ def main() -> None:
         lambda row: f"{row.error:g}",
     )
     show("wind: reflections along it", winds(plain), lambda row: knob(row.task, "wind"))
+    moved = [row for row in rows if (row.signals.get("invalid") or 0) > 0.5 and not row.signals["reward_error"]]
+    for weight in (1, 4):
+        show(
+            f"error, as a share of what a step changes, in every copy (α = {weight})",
+            [row for row in moved if row.update_ratio == weight],
+            lambda row: size(row.signals.get("relative_error") or 0),
+        )
     claims(rows)
     correlations(rows)
     if asked.figure:
@@ -119,6 +127,12 @@ def winds(plain: Sequence[Row]) -> list[Row]:
         for row in plain
         if row.augmentation == "family/reflect" and re.fullmatch(r"family/\w+(\(wind=[\d.]+\))?", row.task)
     ]
+
+
+def size(error: float) -> str:
+    """The range that an error is in."""
+    place = int(np.digitize(error, SIZES))
+    return f"{SIZES[place - 1]:g} to {SIZES[place]:g}" if place < len(SIZES) else f"{SIZES[-1]:g} and more"
 
 
 def knob(task: str, name: str) -> str:

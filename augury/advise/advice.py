@@ -32,8 +32,9 @@ Verdict = Literal["helps", "does not help", "undecided", "wrong", "not known"]
 
 SURE = 0.9
 """Probability from which on a prediction is a verdict."""
-HARDLY_VALID = 0.5
-"""Share of invalid transitions from which on an augmentation is called wrong, whatever is predicted."""
+HARDLY_VALID, HARDLY_ALIKE = 0.5, 1.0
+"""An augmentation is called wrong, whatever is predicted, if that share of its transitions is invalid, by as
+much as a step changes: from there on the table's arms begin to lose."""
 PILOT_STEPS = 4_000
 MEASURED = "signals.json"
 
@@ -66,7 +67,8 @@ class Advice:
     @property
     def verdict(self) -> Verdict:
         """What the prediction comes to."""
-        if (self.signals.get("invalid") or 0.0) >= HARDLY_VALID:
+        invalid, error = (self.signals.get(name) or 0.0 for name in ("invalid", "relative_error"))
+        if invalid >= HARDLY_VALID and error >= HARDLY_ALIKE:
             return "wrong"
         helps = self.prediction.helps
         if helps is None:

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from augury.advise import coefficients
-from augury.advise.advice import MEASURED
-from augury.advise.prediction import fit
+from augury.advise.advice import MEASURED, Advice
+from augury.advise.prediction import Prediction, fit
 from augury.advise.reasons import reasons
 from augury.cli import main
+from augury.runs.statistics import Estimate
 from tests.advise.test_prediction import table
 
 LINE = '''
@@ -176,6 +177,21 @@ def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
     coefficients.write(tmp_path / "model.json", model)
     again = coefficients.read(tmp_path / "model.json")
     np.testing.assert_allclose(again.coefficients, model.coefficients, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("signals", "verdict"),
+    [
+        ({"invalid": 1.0, "relative_error": 0.1}, "helps"),  # as the table's small errors do
+        ({"invalid": 1.0, "relative_error": 2.0}, "wrong"),
+        ({"invalid": 0.1, "relative_error": 2.0}, "helps"),
+        ({"invalid": None, "relative_error": None}, "helps"),
+    ],
+)
+def test_only_what_is_wrong_by_as_much_as_a_step_changes_is_called_wrong(signals, verdict):
+    predicted = Prediction(Estimate(2.0, 1.5, 3.0), 0.95, "", (), ())
+    advice = Advice("mirror", "line", 1_000, 1.0, 1.0, signals, (), predicted, None)
+    assert advice.verdict == verdict
 
 
 @pytest.mark.parametrize(
