@@ -51,7 +51,10 @@ def main() -> None:
                 cells += [prediction.outside, ""]
             else:
                 worth = prediction.worth
-                cells += [f"{worth.middle:.2f} [{worth.low:.2f}, {worth.high:.2f}]", f"{prediction.helps:.0%}"]
+                cells += [
+                    f"{worth.middle:.2f} [{worth.low:.2f}, {worth.high:.2f}]",
+                    f"{prediction.helps:.0%}",
+                ]
             print(f"| {' | '.join(cells)} |", flush=True)
             said[_task(arm), asked["augmentation"]] = (*reasons(signals), *notes)
     for (task, augmentation), sentences in said.items():
@@ -77,7 +80,8 @@ def _signals(arm: Result) -> tuple[Signals, list[str]]:
 
 
 def _gain(arm: Result, none: Result) -> str:
-    gained = difference(*(area(one.evaluations["steps"], one.curves()) for one in (arm, none)), "mean", BOOTSTRAP)
+    first, second = (area(one.evaluations["steps"], one.curves()) for one in (arm, none))
+    gained = difference(first, second, "mean", BOOTSTRAP)
     middle, low, high = (score(arm.measure, value) for value in gained)
     return f"{middle} [{low}, {high}]"
 

@@ -4,7 +4,7 @@
 
 Prints the IQM of evaluation episodes at the start and at the end, the steps at which it first is half of the
 final one, and agent-steps per second of one core, evaluations included and compilation not. With --sb3 only
-the speed of one core with SB3's TD3, with the families' settings on Gymnasium's Pendulum, which steps quickly.
+the speed of one core with SB3's TD3, with the families' settings on Gymnasium's Pendulum.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _line(name: str, agents: int) -> str:
 
 
 def _sb3_speed(steps: int = 6_000) -> float:
-    """Steps per second of processor time, once updates have begun; batches hold b observed and b augmented rows."""
+    """Steps per second of processor time, once updates have begun; a batch has 2b rows, as with α = 1."""
     import torch
     from stable_baselines3 import TD3
     from stable_baselines3.common.callbacks import BaseCallback

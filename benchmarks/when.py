@@ -63,7 +63,9 @@ def main() -> None:
         lambda row: f"{row.error:g}",
     )
     show("wind: reflections along it", winds(plain), lambda row: knob(row.task, "wind"))
-    moved = [row for row in rows if (row.signals.get("invalid") or 0) > 0.5 and not row.signals["reward_error"]]
+    moved = [
+        row for row in rows if (row.signals.get("invalid") or 0) > 0.5 and not row.signals["reward_error"]
+    ]
     for weight in (1, 4):
         show(
             f"error, as a share of what a step changes, in every copy (α = {weight})",
@@ -114,9 +116,7 @@ def settings(right: Sequence[Row]) -> list[Row]:
 def mirrors(rows: Sequence[Row]) -> list[Row]:
     """Mirror images with and without a known error, where nothing else is wrong with them."""
     return [
-        row
-        for row in rows
-        if MIRRORS.match(row.augmentation) and "wind" not in row.task and row.ratio == 1
+        row for row in rows if MIRRORS.match(row.augmentation) and "wind" not in row.task and row.ratio == 1
     ]
 
 
@@ -205,7 +205,9 @@ def _pairs(tasks: Mapping[str, Sequence[float]]) -> str:
     values = list(tasks.values())
     generator = np.random.default_rng(0)
     drawn = [
-        np.mean(np.concatenate([values[place] for place in generator.integers(len(values), size=len(values))]))
+        np.mean(
+            np.concatenate([values[place] for place in generator.integers(len(values), size=len(values))])
+        )
         for _ in range(2_000)
     ]
     every = np.concatenate(values)
@@ -248,7 +250,9 @@ def draw(rows: Sequence[Row]) -> Figure:
     grid = settings([row for row in rows if row.truth in RIGHT])
     for colour, m in enumerate(sorted({row.ratio for row in grid})):
         alphas = sorted({row.update_ratio for row in grid if row.ratio == m})
-        worths = [np.log2(worth_of([r for r in grid if r.ratio == m and r.update_ratio == a])) for a in alphas]
+        worths = [
+            np.log2(worth_of([r for r in grid if r.ratio == m and r.update_ratio == a])) for a in alphas
+        ]
         much.plot(np.log2(alphas), worths, "o-", color=COLOURS[colour], label=f"m = {m:g}")
     much.set_xticks([-2, 0, 2], ["0.25", "1", "4"])
     much.set_xlabel("update ratio α")

@@ -40,7 +40,7 @@ class Counts(NamedTuple):
 
 
 class AugmentationCallback(BaseCallback):
-    """Logs what both buffers hold, β, α, and whether copies still teach, under `augmentation/` (docs/metrics.md).
+    """Logs what buffers hold, β, α and whether copies still teach, as `augmentation/…` (docs/metrics.md).
 
     - `every`: steps between two looks at the buffers
     - `succeeded`: which of many transitions carry the success reward. By default those with more than the
@@ -74,7 +74,9 @@ class AugmentationCallback(BaseCallback):
         assert self._next is not None
         if self.num_timesteps >= self._next and self._buffer.size():
             self._next = self.num_timesteps + self.every
-            for name, value in (self._contents() | self._rates() | teaching(self.model, self._buffer)).items():
+            for name, value in (
+                self._contents() | self._rates() | teaching(self.model, self._buffer)
+            ).items():
                 self.logger.record(f"augmentation/{name}", value)
         return True
 

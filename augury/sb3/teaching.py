@@ -1,6 +1,6 @@
-"""Is the augmentation still teaching anything? What a critic has not learned yet of copies, and of what they copy.
+"""Is the augmentation still teaching anything? What a critic has not learned yet of copies and originals.
 
-    y         = r + γ (1 - terminated) Q'(s', π(s'))    one backup, with the target critic Q' and the current policy
+    y         = r + γ (1 - terminated) Q'(s', π(s'))    one backup, with the target critic Q'
     error     = E[(y - Q(s, a))²] / Var y               of copies, and of the observed transitions behind them
     asymmetry = E[(Q(f(s, a)) - Q(s, a))²] / Var Q      if copies keep their reward (`replay.asymmetry`)
 
@@ -39,7 +39,7 @@ class Rated(NamedTuple):
 def teaching(model: Any, buffer: AugmentedReplayBuffer) -> dict[str, float]:
     """What a model's critic has left to learn, by name.
 
-    Nothing where that is not known: before there are copies, for critics of SBX, and where all values are equal.
+    Nothing where it is not known: before there are copies, for critics of SBX, where all values are equal.
     """
     critics = _critics_of(model)
     if critics is None or buffer.augmented_size < FEWEST:

@@ -46,7 +46,7 @@ class Signals:
     value_error_ratio: float | None = None
     """Log ratio of held-out value errors, with augmented rows and without: below 0 they help."""
     asymmetry: float | None = None
-    """How far the critic is from the symmetry, 0 if it has it already; for augmentations that keep rewards."""
+    """How far the critic is from the symmetry, 0 if it has it; for augmentations that keep rewards."""
     replay_ratio: float | None = None
     """The learner's updates per observed transition."""
     augmented_replay_ratio: float | None = None
