@@ -5,8 +5,10 @@
     python benchmarks/prediction.py results/advice/table.csv --write
 
 Every task gets a pilot, and every arm its signals: that takes half a second an arm. They are kept in
-`signals.jsonl` in the first folder, and measured once. The last command judges predictions on families that
-they never saw, and writes the coefficients that are shipped.
+`signals.jsonl` in the first folder, and measured once. The learning curves of families' arms are written
+beside the table, as `curves.npz`. With --add, arms that are in the table and not in the folders stay in it.
+The last command judges predictions on families that they never saw, and writes the coefficients that are
+shipped.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import tyro
 from rich.progress import track
 
@@ -25,7 +29,9 @@ from augury.advise.advice import PILOT_STEPS
 from augury.advise.pilot import Pilot, gather
 from augury.advise.signals.measuring import measure
 from augury.errors import UserError
+from augury.files import replacing
 from augury.fleet import keep_compiled
+from augury.runs.results import Result
 from augury.study.record import Record
 from augury.study.store import Store
 
@@ -34,7 +40,11 @@ PILOT_SHARE = 0.25
 DECISIVE = ("environment", "algorithm", "steps", "augmentation", "ratio", "update_ratio")
 """Settings of an arm that its signals follow from."""
 
+CURVE_OF = ("environment", "algorithm", "augmentation", "ratio", "update_ratio", "policy_data")
+"""Settings that tell curves apart, beside the steps of their evaluations."""
+
 Signals = dict[str, float | None]
+Columns = dict[str, npt.NDArray[Any]]
 
 
 @lru_cache(maxsize=1)
@@ -75,14 +85,37 @@ def signals_of(asked: Mapping[str, Any]) -> Signals:
     return {name: None if value is None else float(value) for name, value in signals.items()}
 
 
+def curves_of(arms: list[Result]) -> Columns:
+    """A row for each arm: its settings, steps (evaluations,), and scores (agents, evaluations)."""
+    scored = [(arm.asked, ground_truth.scores_of(arm)) for arm in arms]
+    columns = {
+        name: np.array(["" if asked[name] is None else asked[name] for asked, _ in scored])
+        for name in CURVE_OF
+    }
+    columns["steps"] = np.stack([curves.steps for _, curves in scored]).astype(np.int32)
+    columns["scores"] = np.stack([curves.scores for _, curves in scored]).astype(np.float16)
+    return columns
+
+
+def added(earlier: Columns, later: Columns) -> Columns:
+    """The arms of both; one that is in both is the later one's."""
+    both = {name: np.concatenate([earlier[name], later[name]]) for name in later}
+    keys = zip(*(both[name] for name in CURVE_OF), both["steps"][:, -1], strict=True)
+    kept = [*{tuple(map(str, key)): place for place, key in enumerate(keys)}.values()]
+    return {name: values[kept] for name, values in both.items()}
+
+
 def main(
-    folders: Annotated[tuple[Path, ...], tyro.conf.Positional], out: Path = Path("results/advice/table.csv")
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    out: Path = Path("results/advice/table.csv"),
+    add: bool = False,
 ) -> None:
     """Make the table of all studies in these folders.
 
     Args:
         folders: Of studies, or of folders of studies.
         out: The table.
+        add: Keep what is in the table already, unless it was trained again.
     """
     keep_compiled()
     records: list[Record] = [
@@ -94,8 +127,18 @@ def main(
         raise SystemExit(f"there are no studies in {', '.join(map(str, folders))}")
     signals = Kept(folders[0] / "signals.jsonl")
     rows = ground_truth.table_of(records, signals.of, lambda arms: track(arms, "measuring signals"))
+    trained = {str(one.result.asked): one.result for record in records for one in record.finished}
+    curves = curves_of([arm for arm in trained.values() if arm.asked["environment"].startswith("family/")])
+    beside = out.with_name("curves.npz")
+    if add:
+        rows = table.merged(table.read(out), rows)
+        if beside.exists():
+            with np.load(beside) as before:
+                curves = added(dict(before), curves)
     out.parent.mkdir(parents=True, exist_ok=True)
     table.write(out, rows)
+    with replacing(beside) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **curves)
     print(f"{len(rows)} arms of {len({row.task for row in rows})} tasks in {out}")
 
 

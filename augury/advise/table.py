@@ -134,6 +134,11 @@ def write(path: Path, rows: Iterable[Row]) -> None:
         temporary.write_text(text(rows))
 
 
+def merged(earlier: Iterable[Row], later: Iterable[Row]) -> list[Row]:
+    """The rows of both; an arm that is in both is the later one's."""
+    return list({_key(row): row for row in (*earlier, *later)}.values())
+
+
 def digest(rows: Iterable[Row]) -> str:
     """Tells tables apart: of what the file holds."""
     return hashlib.sha256(text(rows).encode()).hexdigest()[:16]

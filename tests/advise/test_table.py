@@ -63,6 +63,13 @@ def test_a_table_is_read_as_it_was_written_whatever_the_order_of_its_rows(rows, 
     assert again[0].worth == pytest.approx(rows[0].worth, rel=1e-3)
 
 
+def test_merged_tables_hold_the_arms_of_both_and_the_later_of_two(rows):
+    first, second = rows
+    again = replace(second, area=0.5)
+    assert table.merged([first, second], [again]) == [first, again]
+    assert table.merged([first], [second]) == [first, second]
+
+
 def test_every_field_of_a_row_is_a_column():
     assert {one.name for one in fields(Row)} - {"signals"} == set(table._COLUMNS)
 
