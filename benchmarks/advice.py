@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import tyro
 from rich.progress import track
 
@@ -44,7 +43,7 @@ CURVE_OF = ("environment", "algorithm", "augmentation", "ratio", "update_ratio",
 """Settings that tell curves apart, beside the steps of their evaluations."""
 
 Signals = dict[str, float | None]
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Any]  # arrays
 
 
 @lru_cache(maxsize=1)

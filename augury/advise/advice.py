@@ -19,7 +19,7 @@ from typing import Any, Literal
 from augury import augmentations, envs
 from augury.advise import coefficients
 from augury.advise.features import Settings, Signals
-from augury.advise.pilot import Pilot, gather
+from augury.advise.pilot import PARTS, Pilot, gather
 from augury.advise.prediction import Best, Model, Prediction
 from augury.advise.reasons import reasons
 from augury.advise.signals.measuring import measure
@@ -38,8 +38,8 @@ much as a step changes: from there on the table's arms begin to lose."""
 PILOT_STEPS = 4_000
 MEASURED = "signals.json"
 
-Watcher = Callable[[str], None]
-"""Is told what is being done."""
+Watcher = Callable[[str, float], None]
+"""Is told what is being done, and which share of everything is done already."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def advise(
     folder: Path | None = None,
     pictures: bool = False,
     model: Model | None = None,
-    watch: Watcher = lambda _: None,
+    watch: Watcher = lambda doing, share: None,
 ) -> list[Advice]:
     """Advice on every candidate, the most promising first.
 
@@ -127,7 +127,8 @@ def advise(
     for one in named.values():
         augmentations.make(one, arm.environment)  # what cannot be made is refused before the pilot
     model = coefficients.read() if model is None else model
-    measuring = _Measuring(arm, min(pilot_steps, arm.steps), seed, folder, watch)
+    parts = PARTS + len(named) * (len(model.grid) + pictures)
+    measuring = _Measuring(arm, min(pilot_steps, arm.steps), seed, folder, _Doing(watch, parts))
     found = [_advice(name, one, arm, model, measuring) for name, one in named.items()]
     if pictures:
         found = [replace(one, spread=measuring.spread(named[one.augmentation])) for one in found]
@@ -156,15 +157,36 @@ def _advice(name: str, augmentation: Any, arm: Arm, model: Model, measuring: _Me
     )
 
 
+class _Doing:
+    """How much is done, in parts that take about as long as each other."""
+
+    def __init__(self, watch: Watcher, parts: int) -> None:
+        self._watch, self._parts, self._done, self._what = watch, parts, 0, ""
+
+    def begin(self, what: str) -> None:
+        """Another kind of work begins."""
+        self._what = what
+        self._tell()
+
+    def done(self) -> None:
+        """A part is done."""
+        self._done += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        self._watch(self._what, min(self._done / self._parts, 1.0))
+
+
 class _Measuring:
     """Signals by augmentation, m and α; the pilot is gathered when one is asked for that is not kept."""
 
-    def __init__(self, arm: Arm, steps: int, seed: int, folder: Path | None, watch: Watcher) -> None:
-        self._arm, self._steps, self._seed, self._watch = arm, steps, seed, watch
+    def __init__(self, arm: Arm, steps: int, seed: int, folder: Path | None, doing: _Doing) -> None:
+        self._arm, self._steps, self._seed, self._doing = arm, steps, seed, doing
         self._file = None if folder is None else folder / MEASURED
         self._asked = {"environment": envs.reference(arm.environment), "pilot_steps": steps, "seed": seed}
         self._asked |= {"algorithm": arm.algorithm}
         self._kept: dict[str, Any] = self._read()
+        self._seen: set[str] = set()
         self._pilot: Pilot | None = None
 
     def of(
@@ -174,10 +196,13 @@ class _Measuring:
         key = f"{name}, m = {ratio:g}, α = {update_ratio:g}"
         if key not in self._kept:
             pilot = self._gathered()
-            self._watch(f"measuring {key}")
+            self._doing.begin(f"measuring {key}")
             found = measure(pilot, augmentation, ratio=ratio, update_ratio=update_ratio, seed=self._seed)
             self._kept[key] = found.as_dict()
             self._write()
+        if key not in self._seen:
+            self._seen.add(key)
+            self._doing.done()
         signals = dict(self._kept[key])
         notes = tuple(signals.pop("notes"))
         return {one: None if value is None else float(value) for one, value in signals.items()}, notes
@@ -185,16 +210,24 @@ class _Measuring:
     def spread(self, augmentation: Any) -> Spread | None:
         """Where the data of an augmentation lies; None if it cannot be made of the pilot's."""
         made = augmentations.make(augmentation, self._arm.environment)
+        pilot = self._gathered()
+        self._doing.begin(f"looking where data of {augmentations.reference(augmentation)} lies")
         try:
-            return spread(self._gathered(), made, self._seed)
+            return spread(pilot, made, self._seed)
         except UserError:  # the card tells why
             return None
+        finally:
+            self._doing.done()
 
     def _gathered(self) -> Pilot:
         if self._pilot is None:
-            self._watch(f"a pilot of {self._steps:,} steps on {self._asked['environment']}")
+            self._doing.begin(f"a pilot of {self._steps:,} steps on {self._asked['environment']}")
             self._pilot = gather(
-                self._arm.environment, steps=self._steps, seed=self._seed, algorithm=self._arm.algorithm
+                self._arm.environment,
+                steps=self._steps,
+                seed=self._seed,
+                algorithm=self._arm.algorithm,
+                watch=self._doing.done,
             )
         return self._pilot
 

@@ -48,6 +48,8 @@ Policy = Callable[[Observation], npt.NDArray[Any]]
 FEWEST_STEPS = 200
 RANDOM_SHARE = 0.5
 """Of a pilot's steps, at most: the rest follows a policy that learns."""
+PARTS = 10
+"""In which a pilot trains, so that one sees how far it is."""
 BLOCK = 1024
 """Networks are asked about so many rows at a time, so that they are compiled for one shape."""
 
@@ -98,11 +100,18 @@ class _Carry:
 
 
 def gather(
-    environment: str | Environment, *, steps: int = 4_000, seed: int = 0, episodes: int = 64, **settings: Any
+    environment: str | Environment,
+    *,
+    steps: int = 4_000,
+    seed: int = 0,
+    episodes: int = 64,
+    watch: Callable[[], None] = lambda: None,
+    **settings: Any,
 ) -> Pilot:
     """A pilot of this many transitions, and of so many evaluation episodes, fewer where these are long.
 
     Further settings are an arm's: `gather("goal2d", algorithm="sac")`. The same seed gives the same pilot.
+    `watch` is called whenever another tenth of it is done.
     """
     for name, value, least in (("steps", steps, FEWEST_STEPS), ("episodes", episodes, 1)):
         if value < least:
@@ -110,7 +119,12 @@ def gather(
     arm = _arm(environment, steps, seed, settings)
     program = program_of(arm)
     with closing(trainer_for([arm])) as trainer:
-        agents = trainer.advance(trainer.init(), 0, arm.rounds)
+        agents = trainer.init()
+        for part in range(PARTS):
+            first, after = (arm.rounds * end // PARTS for end in (part, part + 1))
+            if after > first:
+                agents = trainer.advance(agents, first, after - first)
+            watch()
     own: Agent = agents if isinstance(agents, Agent) else agents[0]  # programs that share a simulation
     learner = jax.tree.map(lambda leaf: leaf[0], own.learner)
     if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(learner)):

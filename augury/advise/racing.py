@@ -42,7 +42,7 @@ def run_race(
     """
     settled = {name: resolved(arm) for name, arm in arms.items()}
     first = next(iter(settled.values()))
-    span = _span(first, returns)
+    span = span_of(first, returns)
     steps = np.array(first.evaluation_rounds) * first.round_steps
     if any(
         (arm.agents, arm.evaluation_rounds) != (first.agents, first.evaluation_rounds)
@@ -113,7 +113,8 @@ class _Runner:
         )
 
 
-def _span(arm: Arm, returns: Range | None) -> Range:
+def span_of(arm: Arm, returns: Range | None) -> Range:
+    """The scores that count as 0 and as 1, from the task's measure and what was said of returns."""
     environment = envs.make(arm.environment)
     if environment.measure == "success":
         return 0.0, 1.0

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from augury.advise.advice import PILOT_STEPS, Advice, advise
+from augury.advise.advice import PILOT_STEPS, Advice, Watcher, advise
 from augury.advise.race import Standing
-from augury.advise.racing import run_race
+from augury.advise.racing import run_race, span_of
 from augury.cli.output import console
 from augury.errors import UserError
 from augury.fleet import Arm
@@ -60,9 +63,11 @@ class Advise:
     def run(self) -> None:
         if not self.augmentation:
             raise UserError("augury advise needs --augmentation NAME, once or several times: see --help")
+        if self.race:
+            span_of(Arm(environment=self.environment), self.returns)  # refused now, not after the pilot
         folder = self.out or Path("runs") / slug(f"advice-{self.environment}")
         with claimed(folder):
-            with Console(stderr=True).status("starting") as status:
+            with progress_bar() as watch:
                 found = advise(
                     self.environment,
                     self.augmentation,
@@ -72,7 +77,7 @@ class Advise:
                     seed=self.seed,
                     folder=folder,
                     pictures=True,
-                    watch=lambda doing: status.update(doing),
+                    watch=watch,
                 )
             write_advice(folder / PAGE, found)
             standing = self._raced(found, folder) if self.race else None
@@ -99,13 +104,21 @@ class Advise:
             )
             for one in hopeful
         }
-        with Console(stderr=True).status("racing") as status:
+        with progress_bar() as show:
 
             def watch(standing: Standing, turn: str) -> None:
-                racing = ", ".join(standing.racing)
-                status.update(f"{turn} trains; {standing.cost:.0%} of all steps, in the race: {racing}")
+                show(f"{turn} trains; in the race: {', '.join(standing.racing)}", standing.cost)
 
             return run_race(arms, folder / RACE, returns=self.returns, watch=watch)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Watcher]:
+    """What is being done and how far it is, on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda doing, share: bar.update(task, description=doing, completed=share)
 
 
 def _told(standing: Standing) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from augury.advise import coefficients
+from augury.advise import advise, coefficients
 from augury.advise.advice import MEASURED, Advice
 from augury.advise.prediction import Prediction, fit
 from augury.advise.reasons import reasons
@@ -150,6 +150,7 @@ def test_a_race_drops_what_is_behind_and_goes_on_where_it_was(line, capsys):
         (("goal2", "--augmentation", "goal2d/translate"), "did you mean 'goal2d'"),
         (("goal2d", "--augmentation", "ant/reflect"), "ant"),
         (("goal2d", "--augmentation", "goal2d/rotate", "--pilot-steps", "10"), "at least 200"),
+        (("walker2d", "--augmentation", "walker2d/reflect", "--race"), "as in --returns -1500 0"),
     ],
 )
 def test_bad_input_is_one_line(arguments, said, tmp_path, monkeypatch, capsys):
@@ -164,6 +165,19 @@ def test_measurements_of_another_pilot_are_refused(tmp_path, capsys):
     (tmp_path / MEASURED).write_text(json.dumps({"asked": {"environment": "walker2d"}, "measured": {}}))
     assert run("advise", "goal2d", "--augmentation", "goal2d/rotate", "--out", str(tmp_path)) == 2
     assert "was made with environment = walker2d, not goal2d" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_one_is_told_how_far_it_is(line):
+    told = []
+    advise(
+        "line:line", ["line:mirror"], pilot_steps=1000, watch=lambda doing, share: told.append((doing, share))
+    )
+    doings, shares = zip(*told, strict=True)
+    assert list(shares) == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
+    assert {doing.split()[0] for doing in doings} == {"a", "measuring"}
+    assert len([doing for doing in doings if doing.startswith("a pilot")]) > 2, "a pilot tells how far it is"
 
 
 def test_the_shipped_coefficients_can_be_read():
