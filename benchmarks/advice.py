@@ -24,8 +24,7 @@ import tyro
 from rich.progress import track
 
 from augury.advise import ground_truth, table
-from augury.advise.advice import PILOT_STEPS
-from augury.advise.pilot import Pilot, gather
+from augury.advise.pilot import Pilot, gather, pilot_steps_for
 from augury.advise.signals.measuring import measure
 from augury.errors import UserError
 from augury.files import replacing
@@ -34,8 +33,6 @@ from augury.runs.results import Result
 from augury.study.record import Record
 from augury.study.store import Store
 
-PILOT_SHARE = 0.25
-"""Of an arm's budget, that a pilot takes at most."""
 DECISIVE = ("environment", "algorithm", "steps", "augmentation", "ratio", "update_ratio")
 """Settings of an arm that its signals follow from."""
 
@@ -49,7 +46,7 @@ Columns = dict[str, Any]  # arrays
 @lru_cache(maxsize=1)
 def pilot_of(environment: str, algorithm: str, steps: int) -> Pilot:
     """Arms come task by task, so that one is kept at a time."""
-    return gather(environment, steps=min(PILOT_STEPS, int(PILOT_SHARE * steps)), algorithm=algorithm)
+    return gather(environment, steps=pilot_steps_for(steps), algorithm=algorithm)
 
 
 class Kept:

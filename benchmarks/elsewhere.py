@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from augury.advise import coefficients
-from augury.advise.advice import PILOT_STEPS
 from augury.advise.features import Settings, Signals
 from augury.advise.pilot import Pilot, gather
 from augury.advise.reasons import reasons
@@ -41,9 +40,7 @@ def main() -> None:
         for arm in (arm for arm in arms if arm.asked["augmentation"] is not None and _plain(arm)):
             signals, notes = _signals(arm)
             asked = arm.asked
-            settings = Settings(
-                float(asked["ratio"]), asked["update_ratio"], asked["steps"], asked["algorithm"]
-            )
+            settings = Settings(float(asked["ratio"]), asked["update_ratio"], asked["steps"])
             prediction = model.predict(signals, settings)
             none = nones.get(_task(arm))
             cells = [_task(arm), arm.label, "not trained" if none is None else _gain(arm, none)]
@@ -64,7 +61,7 @@ def main() -> None:
 
 @lru_cache(maxsize=1)
 def _pilot(environment: str, algorithm: str) -> Pilot:
-    return gather(environment, steps=PILOT_STEPS, algorithm=algorithm)
+    return gather(environment, algorithm=algorithm)
 
 
 def _signals(arm: Result) -> tuple[Signals, list[str]]:

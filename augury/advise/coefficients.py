@@ -30,7 +30,6 @@ def as_json(model: Model) -> dict[str, Any]:
     """A model as plain values."""
     return {
         "provenance": asdict(model.provenance),
-        "algorithms": model.algorithms,
         "grid": [["inf" if np.isinf(ratio) else ratio, update_ratio] for ratio, update_ratio in model.grid],
         "ridge": model.ridge,
         "spread": model.spread,
@@ -58,8 +57,9 @@ def from_json(saved: Mapping[str, Any]) -> Model:
     """The model that was saved."""
     about = saved["provenance"]
     return Model(
-        provenance=Provenance(**{**about, "families": tuple(about["families"])}),
-        algorithms=tuple(saved["algorithms"]),
+        provenance=Provenance(
+            **{**about, "families": tuple(about["families"]), "algorithms": tuple(about["algorithms"])}
+        ),
         grid=tuple((float(ratio), float(update_ratio)) for ratio, update_ratio in saved["grid"]),
         familiar=Familiar(
             np.array([saved["mean"][name] for name in NAMES]), np.array(saved["covariance"]), saved["far"]

@@ -1,7 +1,9 @@
 """What a table knows: where its rows lie, what to expect of an unknown variable, and what lies outside.
 
-Rows are described by a Gaussian over variables. A variable that is not known is expected given the others. A
-row is outside if it lies farther away than 99% of the table's rows do from the other families.
+Rows are described by a Gaussian over variables. A variable that is not known is expected given the others.
+The *end* of a family is how far 99% of its rows lie from the table. A row is outside if it is farther than
+the end of every family, and than the ends of families lie from a table without them (their median: one odd
+family must not make everything familiar).
 """
 
 from __future__ import annotations
@@ -80,10 +82,14 @@ class Familiar(NamedTuple):
 def familiar_with(rows: Values, families: Sequence[str]) -> Familiar:
     """What rows of these families describe. Settings are always known, so no row is all gaps."""
     found, names = described(rows), np.array(families)
-    others = [names != family for family in sorted(set(families))] if len(set(families)) > 1 else []
-    distances = [described(rows[kept], found).distances(rows[~kept]) for kept in others]
-    distances = distances or [found.distances(rows)]
-    return found._replace(far=float(np.quantile(np.concatenate(distances), WITHIN, method="higher")))
+    of = [names == family for family in sorted(set(families))]
+    own = max(_end(found, rows[held]) for held in of)
+    left_out = [_end(described(rows[~held], found), rows[held]) for held in of] if len(of) > 1 else [own]
+    return found._replace(far=max(own, float(np.median(left_out))))
+
+
+def _end(known: Familiar, rows: Values) -> float:
+    return float(np.quantile(known.distances(rows), WITHIN, method="higher"))
 
 
 def described(rows: Values, start: Familiar | None = None) -> Familiar:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from math import exp2
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +21,16 @@ Signals = Mapping[str, float | None]
 """Measured by `augury.advise.signals`, by name; None, or absent, is not known."""
 
 
+UNIT = 100_000
+"""Steps, in which budgets are counted."""
+
+
 class Settings(NamedTuple):
     """What is asked for."""
 
     ratio: float
     update_ratio: float
     steps: int
-    algorithm: str
 
 
 class Variable(NamedTuple):
@@ -36,6 +40,8 @@ class Variable(NamedTuple):
     says: str
     """What it is, in a sentence about an augmentation."""
     of: Callable[[Signals, Settings], float | None]
+    shown: Callable[[float], float] = float
+    """Of a value of `of`: the number that `says` speaks of."""
 
 
 class Term(NamedTuple):
@@ -73,20 +79,40 @@ def _rarity(density: float) -> float:
     return -math.log2(min(max(density, 1e-3), 1))
 
 
-def _wrong(signals: Signals, _: Settings) -> float | None:
+def _share(settings: Settings) -> float:
+    """Of augmented transitions in what is learned from, with α = 1 as the unit: what is wrong harms by it."""
+    return 2 / (1 + 1 / settings.update_ratio)
+
+
+def _wrong(signals: Signals, settings: Settings) -> float | None:
     share, error = _known(signals, "invalid"), _known(signals, "relative_error")
     if share == 0:
         return 0.0
-    return None if share is None or error is None else math.log2(1 + 10 * share * error)
+    return None if share is None or error is None else _share(settings) * math.log2(1 + 10 * share * error)
+
+
+def _wrong_reward(signals: Signals, settings: Settings) -> float | None:
+    error = _known(signals, "reward_error")
+    return None if error is None else _share(settings) * math.log2(1 + 10 * min(max(error, 0), 1))
 
 
 VARIABLES = (
-    Variable("reach", "the data it is like", _signal("data_multiplier", _log2_within(0, 6))),
+    Variable("reach", "the data it is like", _signal("data_multiplier", _log2_within(0, 6)), exp2),
     Variable("approach", "how near it comes to evaluation", _signal("evaluation_approach", float)),
     Variable("nearer", "the evaluated states it comes near", _signal("evaluation_coverage", float)),
     Variable("new", "the new states it adds", _signal("added_coverage", float)),
-    Variable("reward", "the reward it adds", _signal("reward_density_ratio", _log2_within(-8, 8))),
-    Variable("rare", "how rare reward is", _signal("observed_reward_density", _rarity)),
+    Variable(
+        "reward",
+        "how much more often it is rewarded",
+        _signal("reward_density_ratio", _log2_within(-8, 8)),
+        exp2,
+    ),
+    Variable(
+        "rare",
+        "the share of rewarded transitions",
+        _signal("observed_reward_density", _rarity),
+        lambda value: exp2(-value),
+    ),
     Variable(
         "values",
         "what it teaches a simple learner",
@@ -98,15 +124,16 @@ VARIABLES = (
         _signal("asymmetry", lambda value: min(max(value, 0), 2)),
     ),
     Variable("wrong", "how wrong its transitions are", _wrong),
+    Variable("wrong reward", "how wrong its rewards are", _wrong_reward),
+    Variable("copies", "m", lambda _, settings: math.log2(min(settings.ratio, 32)), exp2),
+    Variable("weight", "α", lambda _, settings: math.log2(min(settings.update_ratio, 32)), exp2),
     Variable(
-        "wrong reward",
-        "how wrong its rewards are",
-        _signal("reward_error", lambda error: math.log2(1 + 10 * max(error, 0))),
+        "budget",
+        "the number of steps",
+        lambda _, settings: math.log2(settings.steps / UNIT),
+        lambda value: UNIT * exp2(value),
     ),
-    Variable("copies", "m", lambda _, settings: math.log2(min(settings.ratio, 32))),
-    Variable("weight", "α", lambda _, settings: math.log2(min(settings.update_ratio, 32))),
-    Variable("budget", "the budget", lambda _, settings: math.log2(settings.steps / 100_000)),
-    Variable("replay", "the replay ratio", _signal("replay_ratio", _log2_within(-8, 8))),
+    Variable("replay", "the replay ratio", _signal("replay_ratio", _log2_within(-8, 8)), exp2),
 )
 """Shares and logarithms, so that one of each is much, whatever the task."""
 
@@ -125,7 +152,6 @@ TERMS = (
     Term(("wrong", "wrong"), -1, "a small error is forgiven, a large one is not"),
     Term(("wrong reward",), -1),
     Term(("wrong reward", "wrong reward"), -1),
-    Term(("wrong reward", "weight"), -1),
     Term(("copies",)),
     Term(("weight",)),
     Term(("weight", "weight"), -1, "what crowds out the other kind of data helps no more"),
@@ -137,13 +163,13 @@ TERMS = (
     Term(("reach", "wrong"), -1, "what is wrong does more harm where nothing else is known"),
     Term(("reward", "weight")),
     Term(("values", "weight")),
-    Term(("wrong", "weight"), -1, "the more it is learned from"),
-    Term(("wrong", "budget"), -1, "more observed data would have been right"),
     Term(("copies", "weight")),
     Term(("copies", "replay")),
 )
 
 NAMES = tuple(variable.name for variable in VARIABLES)
+OF_THE_TASK = ("rare", "copies", "weight", "budget", "replay")
+"""Variables that do not depend on what the augmentation does; all others are 0 if it changes nothing."""
 
 
 def variables_of(signals: Signals, settings: Settings) -> Values:
@@ -152,9 +178,14 @@ def variables_of(signals: Signals, settings: Settings) -> Values:
     return np.array([np.nan if value is None else value for value in found])
 
 
+def changing_nothing(variables: Values) -> Values:
+    """The variables of copies that are as observed, with the same settings: a larger batch, and no more."""
+    return np.where(np.isin(NAMES, OF_THE_TASK), variables, 0.0)
+
+
 def settings_of(arm: Described) -> Settings:
     """Of an arm of the table."""
-    return Settings(arm.ratio, arm.update_ratio, arm.steps, arm.algorithm)
+    return Settings(arm.ratio, arm.update_ratio, arm.steps)
 
 
 def terms_of(variables: Values) -> Values:

@@ -6,15 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from augury.advise.baselines import BASELINES
 from augury.advise.features import settings_of
 from augury.advise.fitting import target
-from augury.advise.prediction import fit, groups
+from augury.advise.prediction import SURE, fit, groups
 from augury.advise.table import Row
 
+Flags = npt.NDArray[np.bool_]
+
 PREDICTION = "prediction"
+CHOOSING = (PREDICTION, "always, as much as possible")
+"""They choose m and α too."""
 
 
 class Guess(NamedTuple):
@@ -24,6 +29,10 @@ class Guess(NamedTuple):
     """log2 of the worth, or what a baseline gives; None: nothing was said."""
     low: float = np.nan
     high: float = np.nan
+    helps: float = np.nan
+    """Probability that it is worth more than `bar`, if one was given."""
+    bar: float = 0.0
+    """log2 of what it must be worth to help."""
 
 
 class Quality(NamedTuple):
@@ -32,6 +41,10 @@ class Quality(NamedTuple):
     rows: int
     answered: float
     """Share of the rows about which anything was said; what follows is about these."""
+    verdicts: float
+    """Share of these about which it was sure."""
+    verdicts_right: float
+    """Share of these verdicts that are right, where the interval of the worth leaves no doubt."""
     decided: int
     """Rows whose gain has a sign beyond doubt."""
     sign: float
@@ -69,7 +82,10 @@ def judge(rows: Sequence[Row]) -> Judgement:
         for place in (place for place, row in enumerate(kept) if row.family == family):
             for name, say in says.items():
                 guesses[name][place] = say(kept[place])
-    overall = {name: quality(kept, given, name == PREDICTION) for name, given in guesses.items()}
+    silent = [guess.score is None for guess in guesses[PREDICTION]]
+    for given in guesses.values():  # all are judged on what the prediction answers
+        given[:] = [Guess(None) if skip else guess for skip, guess in zip(silent, given, strict=True)]
+    overall = {name: quality(kept, given, name in CHOOSING) for name, given in guesses.items()}
     by_family = {}
     for family in sorted({row.family for row in kept}):
         places = [place for place, row in enumerate(kept) if row.family == family]
@@ -87,12 +103,17 @@ def quality(rows: Sequence[Row], guesses: Sequence[Guess], chooses: bool) -> Qua
     gains = np.array([row.gain for row, _ in said])
     ends = np.array([(guess.low, guess.high) for _, guess in said]).reshape(-1, 2)
     known = np.isfinite(ends).all(axis=1)
+    helps = np.array([guess.helps for _, guess in said])
+    sure = (helps >= SURE) | (helps <= 1 - SURE)
+    helped, plain = _helped(said)
     held = (ends[:, 0] - 1e-9 <= measured) & (measured <= ends[:, 1] + 1e-9)
     regret, fixed = _regrets(rows, guesses)
     varied = len(said) > 2 and np.ptp(scores) > 0 and np.ptp(measured) > 0
     return Quality(
         rows=len(rows),
         answered=len(said) / len(rows) if rows else np.nan,
+        verdicts=_mean(sure[np.isfinite(helps)]),
+        verdicts_right=_mean((helps > 0.5)[sure & plain] == helped[sure & plain]),
         decided=int(decided.sum()),
         sign=_mean((scores > 0)[decided] == (gains > 0)[decided]),
         spearman=float(stats.spearmanr(scores, measured).statistic) if varied else np.nan,
@@ -106,10 +127,20 @@ def _prediction(rows: Sequence[Row]) -> Callable[[Row], Guess]:
     model = fit(rows)
 
     def say(row: Row) -> Guess:
-        worth = model.predict(row.signals, settings_of(row)).worth
-        return Guess(None) if worth is None else Guess(*(float(np.log2(end)) for end in worth))
+        predicted = model.predict(row.signals, settings_of(row))
+        if predicted.worth is None or predicted.helps is None or predicted.batch is None:
+            return Guess(None)
+        middle, low, high = np.log2(predicted.worth)
+        return Guess(middle, low, high, predicted.helps, max(float(np.log2(predicted.batch)), 0.0))
 
     return say
+
+
+def _helped(said: Sequence[tuple[Row, Guess]]) -> tuple[Flags, Flags]:
+    """Whether it was worth more than the bar, and whether its interval leaves no doubt of that."""
+    worths = np.array([(row.worth, row.worth_low, row.worth_high) for row, _ in said], float).reshape(-1, 3)
+    above = np.log2(worths) > np.array([guess.bar for _, guess in said])[:, None]
+    return above[:, 0], above[:, 1] == above[:, 2]
 
 
 def _scored(score: Callable[[Row], float | None]) -> Callable[[Row], Guess]:
@@ -135,8 +166,9 @@ def _mean(values: Iterable[float]) -> float:
 
 
 _HEAD = (
-    "| | arms | answered | decided | sign right | Spearman | in the 90% interval | regret | m = α = 1 |",
-    "|---|---|---|---|---|---|---|---|---|",
+    "| | arms | answered | decided | sign right | Spearman | in the 90% interval | verdicts | of these right "
+    "| regret | m = α = 1 |",
+    "|---" * 11 + "|",
 )
 
 
@@ -145,9 +177,16 @@ def _line(name: str, quality: Quality) -> str:
         f"{quality.rows:,}",
         f"{quality.answered:.0%}",
         f"{quality.decided:,}",
-        *(f"{share:.1%}" if np.isfinite(share) else "" for share in (quality.sign,)),
-        f"{quality.spearman:.2f}" if np.isfinite(quality.spearman) else "",
-        f"{quality.held:.1%}" if np.isfinite(quality.held) else "",
-        *(f"{lost:.4f}" if np.isfinite(lost) else "" for lost in (quality.regret, quality.fixed_regret)),
+        _shown(quality.sign, ".1%"),
+        _shown(quality.spearman, ".2f"),
+        _shown(quality.held, ".1%"),
+        _shown(quality.verdicts, ".0%"),
+        _shown(quality.verdicts_right, ".1%"),
+        _shown(quality.regret, ".4f"),
+        _shown(quality.fixed_regret, ".4f"),
     ]
     return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def _shown(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else ""

@@ -45,7 +45,10 @@ Values = Callable[[Observation, Any], Rows]
 Policy = Callable[[Observation], npt.NDArray[Any]]
 """What a policy does without exploration, row by row, in the environment's units."""
 
+MOST_STEPS = 4_000
 FEWEST_STEPS = 200
+OF_ALL_STEPS = 0.25
+"""A pilot's share of the steps that it advises on, at most."""
 RANDOM_SHARE = 0.5
 """Of a pilot's steps, at most: the rest follows a policy that learns."""
 PARTS = 10
@@ -99,10 +102,15 @@ class _Carry:
         return transition
 
 
+def pilot_steps_for(steps: int) -> int:
+    """How long a pilot is by default, for a budget of so many steps."""
+    return max(FEWEST_STEPS, min(MOST_STEPS, int(OF_ALL_STEPS * steps)))
+
+
 def gather(
     environment: str | Environment,
     *,
-    steps: int = 4_000,
+    steps: int = MOST_STEPS,
     seed: int = 0,
     episodes: int = 64,
     watch: Callable[[], None] = lambda: None,

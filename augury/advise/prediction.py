@@ -4,9 +4,12 @@
     s²         = σ² + spread of the predictions that leave out one family + what unknown signals may change
     interval   = prediction + s × [5%, 95%] of (measured - predicted) / s over families that were left out
 
-So the interval is wide where families disagree and where a signal is missing. It is as wide as it must be for
-the families of the table, each predicted from the others (conformal prediction, leaving out one family). What
-lies farther from the table than its families from each other is *outside*: nothing is predicted.
+So the interval is wide where families disagree and where a signal is missing. It is as wide as it must be
+for the families of the table, each predicted from the others (as in conformal prediction, leaving out one
+family). What lies farther from the table than its families from each other is *outside*: nothing is said.
+
+Copies that change nothing make batches larger, which may be worth something too. An augmentation *helps* if
+it is worth more than these, and more than no copies.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from augury.advise.features import (
     Settings,
     Signals,
     Values,
+    changing_nothing,
     settings_of,
     slopes_of,
     terms_of,
@@ -38,6 +42,8 @@ from augury.errors import UserError
 from augury.runs.statistics import Estimate
 
 CONFIDENCE = 0.9
+SURE = 0.9
+"""Probability from which on a prediction is a verdict."""
 LEVELS = np.linspace(0.005, 0.995, 199)
 """Quantiles of residuals that are kept."""
 
@@ -47,12 +53,12 @@ class Prediction(NamedTuple):
 
     worth: Estimate | None
     """As a multiple of policy data, with its 90% interval."""
+    batch: float | None
+    """The worth of copies that change nothing, with these settings."""
     helps: float | None
-    """Probability that it is worth more than 1."""
+    """Probability that it is worth more than these, and more than 1."""
     outside: str
     """Why nothing is predicted; empty otherwise."""
-    reasons: tuple[tuple[str, float], ...]
-    """What speaks for it and against it: log2 of the worth less that without the variable, largest first."""
     unknown: tuple[str, ...]
     """Variables that had to be expected from the others."""
 
@@ -63,9 +69,6 @@ class Best(NamedTuple):
     ratio: float
     update_ratio: float
     prediction: Prediction
-    regret: Estimate | None
-    """Area that was lost by such a choice against the best on the grid: mean and 90% interval over families
-    that were left out."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Provenance:
 
     rows: int
     families: tuple[str, ...]
+    algorithms: tuple[str, ...]
     digest: str
     """Of the table's file."""
     made: str
@@ -85,7 +89,6 @@ class Model:
     """Coefficients, and how far to trust them."""
 
     provenance: Provenance
-    algorithms: tuple[str, ...]
     grid: tuple[tuple[float, float], ...]
     """The m and α of the table."""
     familiar: Familiar
@@ -99,31 +102,25 @@ class Model:
     residuals: Values
     """Quantiles at `LEVELS` of scaled residuals, of families that were left out."""
     regret: Estimate | None
-    """None where no arms differ in m and α alone."""
+    """Area lost by the m and α with the largest predicted worth against the best on the grid, mean and 90%
+    interval over families that were left out; None where no arms differ in m and α alone."""
 
     def predict(self, signals: Signals, settings: Settings) -> Prediction:
-        """The worth with these m, α, steps and algorithm."""
+        """The worth with these m, α and steps."""
         known = variables_of(signals, settings)
         [variables] = self.familiar.expected(known[None])
         unknown = tuple(np.array(NAMES, object)[~np.isfinite(known)])
-        reasons = self._reasons(variables)
-        if outside := self._outside(known, settings):
-            return Prediction(None, None, outside, reasons, unknown)
+        if outside := self._outside(known):
+            return Prediction(None, None, None, outside, unknown)
         middle, scale = self._raw(variables, known)
+        batch = float(np.clip(self.coefficients @ terms_of(changing_nothing(variables)), LEAST, MOST))
         ends = np.interp([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], LEVELS, self.residuals)
         low, high = np.clip(middle + scale * ends, LEAST, MOST)
-        helps = 1 - float(np.interp(-middle / scale, self.residuals, LEVELS))
-        return Prediction(
-            Estimate(float(2**middle), float(2**low), float(2**high)),
-            helps,
-            "",
-            reasons,
-            unknown,
-        )
+        helps = 1 - float(np.interp((max(batch, 0) - middle) / scale, self.residuals, LEVELS))
+        worth = Estimate(float(2**middle), float(2**low), float(2**high))
+        return Prediction(worth, float(2**batch), helps, "", unknown)
 
-    def best(
-        self, signals: Signals | Callable[[float, float], Signals], steps: int, algorithm: str
-    ) -> Best | None:
+    def best(self, signals: Signals | Callable[[float, float], Signals], steps: int) -> Best | None:
         """The m and α of the grid with the largest predicted worth; None where all of it is outside.
 
         Signals may depend on m and α.
@@ -131,9 +128,9 @@ class Model:
         found: list[Best] = []
         for ratio, update_ratio in self.grid:
             measured = signals(ratio, update_ratio) if callable(signals) else signals
-            predicted = self.predict(measured, Settings(ratio, update_ratio, steps, algorithm))
+            predicted = self.predict(measured, Settings(ratio, update_ratio, steps))
             if predicted.worth is not None:
-                found.append(Best(ratio, update_ratio, predicted, self.regret))
+                found.append(Best(ratio, update_ratio, predicted))
         # Of equal ones, as of all that are censored, the one nearest to m = α = 1: it costs least.
         return min(found, key=_preference) if found else None
 
@@ -144,24 +141,18 @@ class Model:
         middle = np.clip(self.coefficients @ terms, LEAST, MOST)
         return float(middle), float(np.sqrt(self.spread**2 + _disagreement(self.folds @ terms) + doubt))
 
-    def _outside(self, known: Values, settings: Settings) -> str:
-        if settings.algorithm not in self.algorithms:
-            return f"the table has no {settings.algorithm}, only {', '.join(self.algorithms)}"
+    def _outside(self, known: Values) -> str:
         distance = float(self.familiar.distances(known[None])[0])
         if distance <= self.familiar.far:
             return ""
         place = self.familiar.strangest(known)
         mean, spread = self.familiar.mean[place], self.familiar.covariance[place, place] ** 0.5
+        shown = VARIABLES[place].shown
+        low, high = sorted([shown(mean - 2 * spread), shown(mean + 2 * spread)])
         return (
-            f"the table has nothing like it: {VARIABLES[place].says} is {known[place]:.2g} "
-            f"('{NAMES[place]}'), and in the table {mean:.2g} ± {spread:.2g}"
+            f"the table has nothing like it: {VARIABLES[place].says} is {shown(known[place]):.3g} "
+            f"('{NAMES[place]}'), and in the table {low:.3g} to {high:.3g}"
         )
-
-    def _reasons(self, variables: Values) -> tuple[tuple[str, float], ...]:
-        without = variables - np.diag(variables)  # in row i, variable i is 0
-        differences = self.coefficients @ terms_of(variables) - terms_of(without) @ self.coefficients
-        order = np.argsort(-np.abs(differences))
-        return tuple((NAMES[place], float(differences[place])) for place in order if differences[place])
 
 
 def fit(rows: Sequence[Row], made: str | None = None) -> Model:
@@ -187,10 +178,10 @@ def fit(rows: Sequence[Row], made: str | None = None) -> Model:
         provenance=Provenance(
             len(kept),
             tuple(sorted(set(families))),
+            tuple(sorted({row.algorithm for row in kept})),
             table.digest(rows),
             made or datetime.date.today().isoformat(),
         ),
-        algorithms=tuple(sorted({row.algorithm for row in kept})),
         grid=tuple(sorted({(row.ratio, row.update_ratio) for row in kept})),
         familiar=familiar,
         coefficients=found.coefficients,

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 Known = Mapping[str, float | None]
 
+HARDLY_VALID = 0.5
+"""Share of wrong transitions from which on the others say little."""
+NOTABLE_ERROR = 0.005
 NOTABLE_COVERAGE = 0.1
 """Share of evaluated states from which on new data is worth a sentence."""
 NOTABLE_MULTIPLIER = 1.1
@@ -28,6 +31,11 @@ def reasons(signals: Known) -> tuple[str, ...]:
     return tuple(said)
 
 
+def percent(share: float) -> str:
+    """A share that is not 0 is not shown as 0."""
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+
+
 _ADDING = ("evaluation_coverage", "data_multiplier", "reward_density_ratio")
 
 
@@ -37,14 +45,21 @@ def _validity(signals: Known) -> list[str]:
         return ["nobody knows whether it is right: the environment cannot be put into a given state"]
     if invalid == 0:
         return []
-    size = "" if error is None else f", typically by {error:.1%} of what a step changes"
-    return [f"the simulator disagrees with {invalid:.0%} of its transitions{size}"]
+    size = f", typically by {error:.1%} of what a step changes" if (error or 0) >= NOTABLE_ERROR else ""
+    said = [f"the simulator disagrees with {percent(invalid)} of its transitions{size}"]
+    if (reward := signals.get("reward_error") or 0) >= NOTABLE_ERROR:
+        said.append(f"its rewards are wrong, on average by {reward:.1%} of their range")
+    if wrong_end := signals.get("wrong_end"):
+        said.append(f"{percent(wrong_end)} of its transitions end an episode wrongly, or fail to")
+    return said
 
 
 def _coverage(signals: Known) -> list[str]:
     nearer, multiplier = signals.get("evaluation_coverage"), signals.get("data_multiplier")
     if nearer is None and multiplier is None:
         return []
+    if (signals.get("invalid") or 0) >= HARDLY_VALID:
+        return []  # where states lie that cannot occur says nothing
     adds = (nearer or 0) >= NOTABLE_COVERAGE or (multiplier or 1) >= NOTABLE_MULTIPLIER
     if not adds:
         elsewhere = (signals.get("added_coverage") or 0) >= NOTABLE_COVERAGE
@@ -57,7 +72,7 @@ def _coverage(signals: Known) -> list[str]:
         said.append(f"it brings data nearer to {nearer:.0%} of the states that evaluation visits")
     if multiplier is not None:
         capped = "at least " if signals.get("data_multiplier_capped") else ""
-        said.append(f"there it teaches as much as {capped}{multiplier:.1f} times the data")
+        said.append(f"its transitions lie as widely there as {capped}{multiplier:.1f} times the data")
     return [", and ".join(said)]
 
 

@@ -13,8 +13,9 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from augury.advise.advice import PILOT_STEPS, Advice, Watcher, advise
-from augury.advise.race import Standing
+from augury.advise.advice import Advice, advise
+from augury.advise.measured import Watcher
+from augury.advise.race import FEWEST, Standing
 from augury.advise.racing import run_race, span_of
 from augury.cli.output import console
 from augury.errors import UserError
@@ -24,7 +25,8 @@ from augury.runs.files import claimed, slug
 
 PAGE = "advice.html"
 RACE = "race"
-NONE = "none"
+WITHOUT = "without"
+"""The arm without augmentation, in a race."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,14 @@ class Advise:
     """Of each agent that will be trained; by default the environment's own."""
     algorithm: str | None = None
     """With which; by default the environment's own."""
-    pilot_steps: int = PILOT_STEPS
-    """Of the short run."""
+    pilot_steps: int | None = None
+    """Of the short run; by default a quarter of an agent's steps, and at most 4,000."""
     seed: int = 0
     """Of the short run and of all that is drawn."""
     out: Path | None = None
     """Folder for the page and for what was measured; by default runs/advice-ENV."""
     race: bool = False
-    """Then train candidates that may help beside none, and drop those that are behind."""
+    """Then train candidates that may help beside an arm without, and drop those that are behind."""
     agents: int = 10
     """Of each candidate in the race."""
     returns: tuple[float, float] | None = None
@@ -63,8 +65,7 @@ class Advise:
     def run(self) -> None:
         if not self.augmentation:
             raise UserError("augury advise needs --augmentation NAME, once or several times: see --help")
-        if self.race:
-            span_of(Arm(environment=self.environment), self.returns)  # refused now, not after the pilot
+        self._check_race()
         folder = self.out or Path("runs") / slug(f"advice-{self.environment}")
         with claimed(folder):
             with progress_bar() as watch:
@@ -86,19 +87,29 @@ class Advise:
             print(json.dumps({"advice": [one.as_json() for one in found], "race": raced}, indent=2))
             return
         console.print(cards(found))
-        if standing is not None:
+        if self.race:
             console.print(_told(standing))
         print(f"the page is {folder / PAGE}")
 
+    def _check_race(self) -> None:
+        """What a race would refuse is refused before the pilot."""
+        if not self.race:
+            if self.returns is not None:
+                raise UserError("--returns is about the race: give --race too, or leave it out")
+            return
+        span_of(Arm(environment=self.environment), self.returns)
+        if self.agents < FEWEST:
+            raise UserError(f"a race needs {FEWEST} agents of each candidate or more: --agents {self.agents}")
+
     def _raced(self, found: list[Advice], folder: Path) -> Standing | None:
-        """Those that may help, beside none."""
+        """Those that may help, beside an arm without augmentation."""
         hopeful = [one for one in found if one.verdict not in ("wrong", "does not help")]
         if not hopeful:
             return None
         given = {"algorithm": self.algorithm, "steps": self.steps}
         shared: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         shared |= {"environment": self.environment, "agents": self.agents, "seed": self.seed}
-        arms = {NONE: Arm(**shared)} | {
+        arms = {WITHOUT: Arm(**shared)} | {
             one.augmentation: Arm(
                 augmentation=one.augmentation, ratio=one.ratio, update_ratio=one.update_ratio, **shared
             )
@@ -116,16 +127,20 @@ class Advise:
 def progress_bar() -> Iterator[Watcher]:
     """What is being done and how far it is, on a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda doing, share: bar.update(task, description=doing, completed=share)
 
 
-def _told(standing: Standing) -> str:
+def _told(standing: Standing | None) -> str:
     """How a race ended, in a sentence."""
+    if standing is None:
+        return "race: no candidate may help, so none was trained"
     saved = f"{standing.cost:.0%} of the steps of all"
     if standing.winner is not None:
-        return f"race: {standing.winner} wins, after {saved}"
+        what = "training without augmentation" if standing.winner == WITHOUT else standing.winner
+        return f"race: {what} wins, after {saved}"
     return f"race: {', '.join(standing.racing)} cannot be told apart, after {saved}; {standing.leader} leads"
 
 

@@ -38,17 +38,19 @@ def turned(environment: Any, name: str, knobs: str) -> Any:
 def written(environment: Any, default: Any, name: str) -> str | None:
     """The text for an environment: its name, and the knobs in which it differs from the default.
 
-    None where it is not of the default's kind.
+    None where it is not of the default's kind, or differs in what no text says.
     """
     if type(environment) is not type(default) or numbers_of(environment) is None:
         return None
     found = {knob.name: getattr(environment, knob.name) for knob in fields(environment)}
-    changed = [
-        f"{knob}={_shown(environment, knob, value)}"
+    changed = {
+        knob: _shown(environment, knob, value)
         for knob, value in found.items()
         if value != getattr(default, knob)
-    ]
-    return f"{name}({', '.join(changed)})" if changed else name
+    }
+    if None in changed.values():
+        return None
+    return f"{name}({', '.join(f'{knob}={text}' for knob, text in changed.items())})" if changed else name
 
 
 def check_limits(environment: Any) -> None:
@@ -78,6 +80,8 @@ def _read(environment: Any, name: str, knobs: str) -> dict[str, Any]:
         if call.args or any(word.arg is None for word in call.keywords):
             raise ValueError
         given = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        if len(given) < len(call.keywords):  # one of them twice
+            raise ValueError
     except (SyntaxError, AttributeError, TypeError, ValueError):
         example = f"{name}({names[0]}={getattr(environment, names[0])!r})"
         raise UserError(f"cannot read '{name}({knobs})': write knobs as in '{example}'") from None
@@ -113,11 +117,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _shown(environment: Any, knob: str, value: Any) -> str:
-    """A value as text that is the same in every process, a number by its word where it has one."""
+def _shown(environment: Any, knob: str, value: Any) -> str | None:
+    """A value as text that is the same in every process, a number by its word where it has one.
+
+    None for what is neither text nor numbers.
+    """
     for word, number in getattr(environment, "words", {}).get(knob, {}).items():
         if value == number:
             return repr(word)
-    if isinstance(value, tuple):
-        return repr(tuple(map(float, value)))
-    return repr(value) if isinstance(value, bool | int | str) else repr(float(value))
+    if isinstance(value, bool | int | str):
+        return repr(value)
+    try:
+        return repr(tuple(map(float, value)) if isinstance(value, tuple) else float(value))
+    except (TypeError, ValueError):
+        return None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from augury import augmentations, envs
@@ -113,16 +114,18 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
 
 
 _CONFORMING: set[Any] = set()
-"""What was found to keep dtypes: others that differ in numbers alone do so too."""
+"""What was found to keep dtypes: others that differ in the values of numbers alone do so too."""
 
 
 def _check_discrete(arm: Arm, environment: Environment, function: Any, needs: list[str]) -> None:
     """An action of 1.0 would choose no value, and say so only when it is compiled."""
-    structure = jax.tree.structure(function), without_numbers(environment)
-    if structure not in _CONFORMING:
+    leaves, structure = jax.tree.flatten(function)
+    kinds = tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+    asked = structure, kinds, without_numbers(environment)
+    if asked not in _CONFORMING:
         alike = conforming(describe(arm.augmentation), function)
         jax.eval_shape(alike, jax.random.key(0), example(environment, needs))
-        _CONFORMING.add(structure)
+        _CONFORMING.add(asked)
 
 
 def _check_hindsight(arm: Arm, environment: Environment) -> None:

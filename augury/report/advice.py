@@ -17,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from augury.advise.advice import Advice, Verdict
+from augury.advise.reasons import percent
+from augury.advise.signals.validity import SAMPLES
 from augury.advise.spread import Spread
 from augury.files import replacing
 from augury.report.page.writing import beside
@@ -24,8 +26,8 @@ from augury.report.page.writing import beside
 WORDS: dict[Verdict, str] = {
     "helps": "it helps",
     "does not help": "it does not help",
-    "undecided": "undecided: train it beside none with --race",
-    "wrong": "it is wrong: most of its transitions cannot happen",
+    "undecided": "undecided: train it beside an arm without, with --race",
+    "wrong": "it is wrong: the simulator disagrees with most of its transitions",
     "not known": "not known: nothing like it was ever trained",
 }
 COLOURS: dict[Verdict, str] = {
@@ -65,13 +67,9 @@ def facts_of(advice: Advice) -> list[tuple[str, str]]:
     if advice.verdict == "wrong":
         pass  # what it would be worth to learn something false is no advice
     elif (worth := advice.prediction.worth) is not None:
-        interval = f"[{worth.low:.2g}, {worth.high:.2g}]"
-        facts.append(
-            (
-                "worth",
-                f"{worth.middle:.2g} {interval} times the policy's own data, for {advice.steps:,} steps",
-            )
-        )
+        said = f"{worth.middle:.2g} [{worth.low:.2g}, {worth.high:.2g}] times the policy's own data"
+        facts.append(("worth", f"{said}, for {advice.steps:,} steps"))
+        facts.append(("", f"{advice.prediction.batch:.2g} of it is that batches are larger"))
         facts.append(("begin with", f"m = {advice.ratio:g}, α = {advice.update_ratio:g}"))
     else:
         facts.append(("worth", advice.prediction.outside))
@@ -131,4 +129,6 @@ def _data_url(spread: Spread) -> Markup:
 def _validity(invalid: float | None) -> str:
     if invalid is None:
         return "not known"
-    return "yes" if invalid == 0 else f"no: {invalid:.0%} of its transitions are not the simulator's"
+    if invalid == 0:
+        return f"in all of {SAMPLES} transitions, as far as the simulator tells"
+    return f"not in {percent(invalid)} of {SAMPLES} transitions"

@@ -15,8 +15,9 @@ LOCK = ".lock"
 
 
 def slug(name: str) -> str:
-    """A name as part of a path."""
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
+    """A name as part of a path. Numbers below 0 stay apart from those above."""
+    signed = re.sub(r"(?<![a-z0-9.])-(?=[0-9.])", "minus", name.lower())
+    return re.sub(r"[^a-z0-9.]+", "-", signed).strip("-")
 
 
 @contextmanager

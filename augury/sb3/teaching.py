@@ -11,12 +11,14 @@ While copies have the larger error, they hold what the critic has not learned ye
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
 from gymnasium import spaces
 
+from augury.errors import UserError
 from augury.replay.asymmetry import FEWEST, asymmetry, keeps_reward
 from augury.sb3.buffer import AugmentedReplayBuffer
 from augury.sb3.samples import as_samples
@@ -60,7 +62,8 @@ def teaching(model: Any, buffer: AugmentedReplayBuffer) -> dict[str, float]:
         "augmented_value_error": _error(augmented) / spread,
     }
     if _keep_reward(sources, copies):
-        found["asymmetry"] = asymmetry(observed.values, augmented.values)
+        with suppress(UserError):  # values that hardly differ are no measure
+            found["asymmetry"] = asymmetry(observed.values, augmented.values)
     return found
 
 

@@ -43,7 +43,8 @@ def described(
     said = "; ".join(parts) + (f"; and {more} more number{'s' * (more > 1)}" if more > 0 else "")
     where = list(_states(simulator, observed, augmented, outside, any_wrong))
     said += f"; nearly all of them {' and '.join(where)}" if where else ""
-    if simulator.model is not None and _mirrors(observed, augmented):
+    moves = wrong[:, : len(simulator.table)].any()  # else the model agrees, and only rewards or ends do not
+    if simulator.model is not None and moves and _mirrors(observed, augmented):
         said += "; it maps like a mirror: ask `augury symmetry` whether the model has that symmetry"
     return said
 

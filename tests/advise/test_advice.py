@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from augury.advise import advise, coefficients
-from augury.advise.advice import MEASURED, Advice
+from augury.advise.advice import Advice
+from augury.advise.measured import MEASURED
 from augury.advise.prediction import Prediction, fit
 from augury.advise.reasons import reasons
 from augury.cli import main
@@ -136,7 +137,7 @@ def test_a_race_drops_what_is_behind_and_goes_on_where_it_was(line, capsys):
     race = ("--race", "--agents", "6", "--returns", "-20", "0", "--algorithm", "td3")
     assert run(*ASKED[:4], "--steps", "2000", "--pilot-steps", "500", *race, "--out", "raced", "--json") == 0
     first = json.loads(capsys.readouterr().out)["race"]
-    assert set(first["racing"]) | set(first["out"]) == {"none", "line:mirror"}
+    assert set(first["racing"]) | set(first["out"]) == {"without", "line:mirror"}
     assert 0 < first["cost"] <= 1
     assert run(*ASKED[:4], "--steps", "2000", "--pilot-steps", "500", *race, "--out", "raced", "--json") == 0
     assert json.loads(capsys.readouterr().out)["race"] == first
@@ -151,6 +152,9 @@ def test_a_race_drops_what_is_behind_and_goes_on_where_it_was(line, capsys):
         (("goal2d", "--augmentation", "ant/reflect"), "ant"),
         (("goal2d", "--augmentation", "goal2d/rotate", "--pilot-steps", "10"), "at least 200"),
         (("walker2d", "--augmentation", "walker2d/reflect", "--race"), "as in --returns -1500 0"),
+        (("goal2d", "--augmentation", "goal2d/rotate", "--race", "--agents", "2"), "needs 3 agents"),
+        (("goal2d", "--augmentation", "goal2d/rotate", "--returns", "0", "1"), "give --race too"),
+        (("goal2d", *2 * ("--augmentation", "goal2d/rotate")), "two augmentations are called goal2d/rotate"),
     ],
 )
 def test_bad_input_is_one_line(arguments, said, tmp_path, monkeypatch, capsys):
@@ -164,7 +168,21 @@ def test_bad_input_is_one_line(arguments, said, tmp_path, monkeypatch, capsys):
 def test_measurements_of_another_pilot_are_refused(tmp_path, capsys):
     (tmp_path / MEASURED).write_text(json.dumps({"asked": {"environment": "walker2d"}, "measured": {}}))
     assert run("advise", "goal2d", "--augmentation", "goal2d/rotate", "--out", str(tmp_path)) == 2
-    assert "was made with environment = walker2d, not goal2d" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "was made with environment = walker2d, not goal2d: give another --out, or remove it" in said
+
+
+@pytest.mark.slow
+def test_an_augmentation_that_was_edited_is_measured_again(line, capsys, monkeypatch):
+    asked = ("advise", "line:line", "--augmentation", "mine:mine", *SMALL, "--out", "edited", "--json")
+    (line / "mine.py").write_text("from line import half_a_mirror as mine")
+    assert run(*asked) == 0
+    [wrong] = json.loads(capsys.readouterr().out)["advice"]
+    (line / "mine.py").write_text("from line import mirror as mine")
+    monkeypatch.delitem(sys.modules, "mine")
+    assert run(*asked) == 0
+    [right] = json.loads(capsys.readouterr().out)["advice"]
+    assert (wrong["signals"]["invalid"] > 0.9, right["signals"]["invalid"]) == (True, 0)
 
 
 @pytest.mark.slow
@@ -199,12 +217,14 @@ def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
         ({"invalid": 1.0, "relative_error": 0.1}, "helps"),  # as the table's small errors do
         ({"invalid": 1.0, "relative_error": 2.0}, "wrong"),
         ({"invalid": 0.1, "relative_error": 2.0}, "helps"),
-        ({"invalid": None, "relative_error": None}, "helps"),
+        ({"invalid": 0.0, "reward_error": 0.6}, "wrong"),
+        ({"invalid": 1.0, "relative_error": 0.0, "wrong_end": 0.7}, "wrong"),
+        ({"invalid": None, "relative_error": None}, "undecided"),
     ],
 )
 def test_only_what_is_wrong_by_as_much_as_a_step_changes_is_called_wrong(signals, verdict):
-    predicted = Prediction(Estimate(2.0, 1.5, 3.0), 0.95, "", (), ())
-    advice = Advice("mirror", "line", 1_000, 1.0, 1.0, signals, (), predicted, None)
+    predicted = Prediction(Estimate(2.0, 1.5, 3.0), 1.0, 0.95, "", ())
+    advice = Advice("mirror", "line", 1_000, 1.0, 1.0, signals, (), predicted)
     assert advice.verdict == verdict
 
 
@@ -216,6 +236,8 @@ def test_only_what_is_wrong_by_as_much_as_a_step_changes_is_called_wrong(signals
             {"invalid": 0.6, "relative_error": 0.2},
             "disagrees with 60% of its transitions, typically by 20.0%",
         ),
+        ({"invalid": 0.004, "relative_error": 0.0, "wrong_end": 0.004}, "0.4% of its transitions end"),
+        ({"invalid": 1.0, "relative_error": 0.0, "reward_error": 0.3}, "by 30.0% of their range"),
         ({"invalid": 0.0, "evaluation_coverage": 0.4, "data_multiplier": 3.0}, "40% of the states"),
         ({"invalid": 0.0, "evaluation_coverage": 0.0, "data_multiplier": 1.0}, "hardly any new state"),
         ({"invalid": 0.0, "added_coverage": 0.9, "evaluation_coverage": 0.0}, "evaluation does not visit"),

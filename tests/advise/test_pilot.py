@@ -92,5 +92,11 @@ def test_any_environment_has_a_pilot_and_signals(environment, augmentation):
         assert (signals.data_multiplier, signals.added_coverage) == (1, 0)
 
 
+def test_an_action_that_does_not_exist_is_said_in_a_sentence():
+    given = gather("gymnasium:CartPole-v1", steps=300, random_steps=200, updates=1)
+    found = measure(given, lambda key, transition: transition._replace(action=transition.action + 1))
+    assert "gives actions from 1 to 2: gymnasium:CartPole-v1 has 2, from 0 to 1" in found.notes[0]
+
+
 def test_walks_of_the_tests_are_of_whole_episodes():
     assert walked(100, 0).remaining[:3].tolist() == [19, 18, 17]

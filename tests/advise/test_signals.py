@@ -62,9 +62,10 @@ def test_coverage_counts_what_is_new_and_what_comes_nearer():
 def test_reward_densities_and_their_ratio():
     found = density(np.arange(100) < 1, np.arange(50) < 10)
     assert found[:2] == (0.01, 0.2)
-    assert found.ratio == pytest.approx((10.5 / 51) / (1.5 / 101))
-    none = density(np.zeros(100, bool), np.zeros(100, bool))
-    assert none == (0, 0, 1)
+    assert found.ratio == pytest.approx((0.2 + 0.005) / (0.01 + 0.005))
+    assert density(np.zeros(4_000, bool), np.zeros(2_048, bool)) == (0, 0, 1)
+    copies = density(np.arange(4_000) < 1_000, np.arange(2_048) < 512)
+    assert copies == (0.25, 0.25, 1), "copies of what was observed are rewarded as often, however many"
 
 
 def test_rewards_beyond_the_upper_decile_count_where_success_is_not_defined():
@@ -154,12 +155,22 @@ def test_validity_of_a_pendulum_mirrored_and_mirrored_wrongly():
     )
     bounds = simulator.observation_bounds
     scales = Scales.of(observed, bounds)
-    assert validity(simulator, observed, mirrored, scales) == (0, 0, 0)
+    assert validity(simulator, observed, mirrored, scales) == (0, 0, 0, 0)
     beside = np.array([scales.change * scales.half[0], 0, 0])  # just as much as a step changes
     wrong = mirrored._replace(next_observation=mirrored.next_observation + beside)
-    assert validity(simulator, observed, wrong, scales) == (1, pytest.approx(1, rel=1e-3), 0)
-    paid = mirrored._replace(reward=mirrored.reward + 0.5 * scales.reward)
-    assert validity(simulator, observed, paid, scales) == (1, pytest.approx(0, abs=1e-3), pytest.approx(0.5))
+    assert validity(simulator, observed, wrong, scales) == (1, pytest.approx(1, rel=1e-3), 0, 0)
+    span = np.ptp(scales.reward)
+    paid = mirrored._replace(reward=mirrored.reward + 0.5 * span)  # which widens the range to 1.5 of it
+    told = validity(simulator, observed, paid, scales)
+    assert told == (1, pytest.approx(0, abs=1e-3), pytest.approx(1 / 3), 0)
+    ended = mirrored._replace(terminated=np.arange(200) < 50)
+    assert validity(simulator, observed, ended, scales) == (0.25, pytest.approx(0, abs=1e-3), 0, 0.25)
+
+
+def test_a_reward_that_was_never_seen_is_measured_by_the_rewards_that_are_known():
+    given = pilot(edit=lambda seen: seen._replace(reward=np.full_like(seen.reward, -1.0)))
+    found = measure(given, lambda key, seen: seen._replace(reward=seen.reward + 1))
+    assert found.reward_error == pytest.approx(1 / 3), "of the range from -1, observed, to 2, claimed"
 
 
 def test_the_identity_adds_nothing_and_a_wrong_step_is_said_to_be_invalid():

@@ -3,15 +3,20 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from augury import augmentations, envs
 from augury.cli import main
+from augury.envs import JaxEnvironment
+from augury.envs.base import with_numbers
 from augury.envs.families.point import Point
+from augury.envs.knobs import written
 from augury.errors import UserError
 from augury.fleet import Arm, resolved
+from augury.pytrees import static
 from augury.study import Study
 from augury.study.arms import Size, arms_of
 from augury.study.sharing import identity
@@ -53,6 +58,7 @@ def test_words_are_numbers_in_which_agents_may_differ():
         ("family/point(dimensions=1.5)", "dimensions must be a whole number, not 1.5"),
         ("family/point(discrete=1)", "discrete must be True or False, not 1"),
         ("family/point(0.1)", r"write knobs as in 'family/point\(wind=0.0\)'"),
+        ("family/point(wind=0.1, wind=0.2)", "cannot read .*: write knobs as in"),
         ("family/point(wind=0.1", "the bracket after family/point is not closed"),
         ("goal2d(wind=0.1)", r"goal2d has no knobs: leave out \(wind=0.1\)"),
     ],
@@ -61,6 +67,17 @@ def test_a_wrong_knob_is_refused_in_one_line(text, says):
     with pytest.raises(UserError, match=says) as refused:
         envs.make(text)
     assert "\n" not in str(refused.value)
+
+
+def test_an_environment_that_differs_in_what_is_no_number_has_no_text():
+    @with_numbers
+    class Shaped(JaxEnvironment):
+        name = "shaped"
+        width: float = 1.0
+        bonus: Callable[[float], float] | None = static(default=None)
+
+    assert written(Shaped(width=2), Shaped(), "shaped") == "shaped(width=2)"
+    assert written(Shaped(bonus=abs), Shaped(), "shaped") is None
 
 
 def test_knobs_of_an_object_are_checked_too():

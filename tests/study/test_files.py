@@ -633,6 +633,9 @@ def test_a_parameter_is_kept_to_its_last_digit(tmp_path):
 def test_names_as_folders():
     assert slug("×2 via translate") == "x2-via-translate"
     assert slug("m = α = 0.25") == "m-alpha-0.25"
+    assert slug("wind = -0.1") == "wind-minus0.1"
+    assert slug("wind=-0.1") != slug("wind=0.1")
+    assert slug("family/point-1") == "family-point-1"
     assert slug("proximal(0), 1:5") == "proximal-0-1-5"
     assert slug("../../etc") == "etc"
 

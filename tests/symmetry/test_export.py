@@ -341,6 +341,15 @@ def test_a_term_that_no_test_can_measure_is_named(quadruped):
         observed_by(Windy())
 
 
+def test_of_a_sensor_of_which_a_task_skips_numbers_no_map_is_written(quadruped):
+    class Partly(quadruped.Walk):
+        model_file = MODEL
+        observed = (task_terms.joint_offsets, task_terms.sensor("gyro").skip(1))
+
+    with pytest.raises(UserError, match="observes 'sensor gyro'"):
+        observed_by(Partly())
+
+
 def test_a_map_of_what_is_not_symmetric_is_not_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     heavier = MODEL.read_text().replace(

@@ -38,12 +38,6 @@ class Copies(NamedTuple):
     """Row of the pilot's observed transitions."""
     place: Indices
     """The same, counted in the order in which these were given."""
-    each: float
-    """How many of each transition: m, or the most that is looked at."""
-
-    def of_first(self, count: int) -> npt.NDArray[np.bool_]:
-        """Which are of the first transitions."""
-        return self.place < count
 
 
 def copied(pilot: Pilot, augmentation: Augmentation, order: Indices, ratio: float, seed: int) -> Copies:
@@ -73,7 +67,17 @@ def copied(pilot: Pilot, augmentation: Augmentation, order: Indices, ratio: floa
     made = jax.tree.map(lambda leaf: leaf[kept], made)
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(made._replace(extras={}))):
         raise UserError(f"{describe(augmentation)} gives numbers that are not finite")
-    return Copies(made, origin[kept], place[kept], each)
+    _check_choices(pilot, augmentation, made.action)
+    return Copies(made, origin[kept], place[kept])
+
+
+def _check_choices(pilot: Pilot, augmentation: Augmentation, action: npt.NDArray[Any]) -> None:
+    count = pilot.environment.action_count
+    if count is not None and not ((action >= 0) & (action < count)).all():
+        raise UserError(
+            f"{describe(augmentation)} gives actions from {action.min()} to {action.max()}: "
+            f"{pilot.environment.name} has {count}, from 0 to {count - 1}"
+        )
 
 
 def _augmented(

@@ -27,6 +27,8 @@ class Signals:
     """By how much, of what a step changes: the median of the invalid ones; 0 where there are none."""
     reward_error: float | None = None
     """Mean error of rewards, of their range."""
+    wrong_end: float | None = None
+    """Share of augmented transitions that end an episode where the simulator does not, or do not."""
     added_coverage: float | None = None
     """Share of augmented states that are farther from all observed states than those from each other."""
     evaluation_coverage: float | None = None

@@ -2,10 +2,10 @@
 
     density(X) = share of X that succeeded, as the environment defines success
                = share of X with r > 90% quantile of D's rewards, where it defines none
-    ratio      = (k̃ + ½) / (ñ + 1) ÷ (k + ½) / (n + 1)
+    ratio      = (density(f(D)) + ½ / n) / (density(D) + ½ / n)        n = |D|
 
-k of n observed and k̃ of ñ augmented transitions carry it. The halves keep the ratio finite where there are
-none: 0 of 4,000 is less evidence than 0 of 40,000.
+Half an observed transition keeps the ratio finite where there are none: 0 of 4,000 is less evidence than 0 of
+40,000.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def density(observed: Flags, augmented: Flags) -> Density:
     """Of which transitions carry the reward."""
     if not len(observed) or not len(augmented):
         raise UserError("reward density needs observed and augmented transitions")
-    smooth = [(flags.sum() + 0.5) / (len(flags) + 1) for flags in (observed, augmented)]
-    return Density(float(observed.mean()), float(augmented.mean()), float(smooth[1] / smooth[0]))
+    least, before, after = 0.5 / len(observed), float(observed.mean()), float(augmented.mean())
+    return Density(before, after, (after + least) / (before + least))
 
 
 def rewarding(observed: Rows, augmented: Rows) -> tuple[Flags, Flags]:

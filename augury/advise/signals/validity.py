@@ -2,7 +2,7 @@
 
     share  = share of transitions whose claims differ from the simulator's step by more than rounding
     error  = median over these of  ‖s'_claimed - s'_simulated‖ / median over D of ‖s' - s‖
-    reward = mean over all of  |r_claimed - r_simulated| / (largest - smallest reward of D)
+    reward = mean over all of  |r_claimed - r_simulated| / range of all rewards, observed, claimed, simulated
 
 Norms are in half widths of the observation's bounds. An error of 1 is as large as what a step changes, so
 tasks compare. The step is asked for as `augury.verify` does it. The pilot's own transitions are asked about;
@@ -23,7 +23,7 @@ from augury.errors import UserError
 from augury.transition import Transition
 from augury.verify.augmenting import augment
 from augury.verify.base import Bounds, Simulator
-from augury.verify.comparison import Errors
+from augury.verify.comparison import TERMINATED, Errors
 from augury.verify.observations import flat
 from augury.verify.precision import tolerance_for
 
@@ -33,6 +33,8 @@ SAMPLES = 256
 MOST_ROUNDING = 1e-3
 """The largest error that may be put down to restoring a state from 32 bits."""
 NEARLY_ALL = 0.95
+MOST_ERROR = 1e6
+"""What the simulator cannot answer counts as that many steps off."""
 ROOM = 10.0
 """Augmented transitions may round so many times as much as observed ones."""
 
@@ -45,6 +47,8 @@ class Validity(NamedTuple):
     relative_error: float
     """0 where nothing is invalid."""
     reward_error: float
+    wrong_end: float
+    """Share of transitions that end an episode where the simulator does not, or the other way round."""
 
 
 class Scales(NamedTuple):
@@ -53,17 +57,17 @@ class Scales(NamedTuple):
     half: Rows
     """Half widths of the observation's bounds."""
     change: float
-    """What a step changes: the median of ‖s' - s‖."""
-    reward: float
-    """The range of rewards."""
+    """What a step changes: the median of ‖s' - s‖ over the steps that change anything."""
+    reward: tuple[float, float]
+    """The smallest and the largest."""
 
     @classmethod
     def of(cls, observed: Transition, bounds: Bounds) -> Scales:
         """Of observed transitions; bounds are those of flat rows."""
         half = np.maximum((bounds.high - bounds.low) / 2, 1e-12)
-        scales = cls(half, 1.0, max(float(np.ptp(np.asarray(observed.reward, float))), 1e-9))
+        scales = cls(half, 1.0, (float(np.min(observed.reward)), float(np.max(observed.reward))))
         moved = scales.sizes(flat(observed.next_observation) - flat(observed.observation))
-        return scales._replace(change=max(float(np.median(moved)), 1e-9))
+        return scales._replace(change=float(np.median(moved[moved > 0]))) if moved.any() else scales
 
     def sizes(self, differences: Rows) -> Rows:
         """Of differences between observations, row by row."""
@@ -84,11 +88,17 @@ def validity(
     wrong = repeated & (errors.largest > tolerance)
     width = len(scales.half)
     off = scales.sizes((errors.claimed - errors.simulated)[:, :width]) / scales.change
-    reward = errors.error[:, width]
+    off = np.nan_to_num(off, nan=MOST_ERROR, posinf=MOST_ERROR)
+    reward = np.where(errors.error[:, width] > tolerance, errors.error[:, width], 0)[repeated]
+    rewards = np.concatenate(
+        [scales.reward, errors.claimed[repeated, width], errors.simulated[repeated, width]]
+    )
+    span = max(float(np.ptp(rewards[np.isfinite(rewards)])), 1e-12)
     return Validity(
         float(wrong.sum() / repeated.sum()),
         float(np.median(off[wrong])) if wrong.any() else 0.0,
-        float(np.where(reward > tolerance, reward, 0)[repeated].mean() / scales.reward),
+        float(np.minimum(reward / span, 1).mean()),
+        float(errors.wrong_in(TERMINATED, tolerance)[repeated].mean()),
     )
 
 

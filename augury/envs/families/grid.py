@@ -208,4 +208,5 @@ class Grid(Family):
     def sets_goal(self, observation: Any) -> Any:
         """Whether an episode may have this goal."""
         column = np.round((observation[..., 2] + 1) / 2 * (self.size - 1))
-        return column >= np.floor((1 - self.goal_spread) * self.size) - ROUNDING
+        first = np.minimum(np.floor((1 - self.goal_spread) * self.size), self.size - 1)
+        return column >= first - ROUNDING

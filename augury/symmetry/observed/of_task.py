@@ -25,13 +25,13 @@ def observed_by(task: MujocoTask) -> Described:
 
 def _entry(task: MujocoTask, own: task_terms.Term) -> dict[str, Any]:
     kind, table = _NAMES.get(own.read, ""), own.table(task.anatomy)
-    if kind == "sensor":
+    if kind == "sensor" and not own.skipped:
         return {"name": own.name, "kind": kind, "sensor": own.given[0]}
     if kind and KINDS[kind] is OfState:
         return {"kind": kind, "skip": own.skipped}
     if kind and KINDS[kind] is OfJoints:
         return {"kind": kind, "joints": [quantity.joint for quantity in table]}
-    if kind and not own.skipped:
+    if kind and kind != "sensor" and not own.skipped:
         return {"kind": kind}
     if all(quantity.kind == "scalar" for quantity in table):
         return {"name": own.name, "kind": "custom", "signs": [1.0] * len(table)}

@@ -211,6 +211,12 @@ def test_the_verifier_agrees(text):
         assert not change.exact or report.outside_space == 0, f"{name}: {report}"
 
 
+def test_a_single_goal_is_among_those_that_the_task_sets():
+    task = envs.make("family/grid(goal_spread=0)")
+    keys = jax.random.split(jax.random.key(0), 8)
+    assert task.sets_goal(jax.vmap(lambda key: task.observe(task.reset(key)))(keys)).all()
+
+
 def test_families_with_the_same_static_knobs_are_told_apart():
     structures = [jax.tree.structure(envs.make(text)) for text in ("family/pendulum", "family/cartpole")]
     assert structures[0] != structures[1]
