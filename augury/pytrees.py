@@ -21,27 +21,25 @@ def static(**options: Any) -> Any:
 def frozen_pytree(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass whose fields are leaves of a pytree, but for `static()` ones.
 
-    The class is part of the tree's structure. `jax.tree_util.register_dataclass` does not compare it, so that
-    a compiled function may take a pendulum for a cart-pole of the same static fields.
+    As a node of its own it is told apart by its class. `jax.tree_util.register_dataclass` does not compare
+    that, so that a compiled function may take a pendulum for a cart-pole of the same static fields.
     """
     made: Any = dataclass(frozen=True)(cls)
     given = [one for one in fields(made) if one.init]
     statics = [one.name for one in given if one.metadata.get("static")]
     leaves = [one.name for one in given if one.name not in statics]
 
-    def structure(value: Any) -> Any:
-        return made, tuple(getattr(value, name) for name in statics)
+    def held(value: Any) -> Any:
+        return tuple(getattr(value, name) for name in statics)
 
     def flatten(value: Any) -> Any:
-        return tuple(getattr(value, name) for name in leaves), structure(value)
+        return tuple(getattr(value, name) for name in leaves), held(value)
 
     def flatten_with_keys(value: Any) -> Any:
-        keyed = tuple((jax.tree_util.GetAttrKey(name), getattr(value, name)) for name in leaves)
-        return keyed, structure(value)
+        return tuple((jax.tree_util.GetAttrKey(name), getattr(value, name)) for name in leaves), held(value)
 
-    def unflatten(held: Any, values: Any) -> Any:
-        named = dict(zip(statics, held[1], strict=True)) | dict(zip(leaves, values, strict=True))
-        return made(**named)
+    def unflatten(fixed: Any, values: Any) -> Any:
+        return made(**dict(zip((*statics, *leaves), (*fixed, *values), strict=True)))
 
     jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
     return made

@@ -5,8 +5,9 @@
     python benchmarks/prediction.py results/advice/table.csv --write
 
 Every task gets a pilot, and every arm its signals: that takes half a second an arm. They are kept in
-`signals.jsonl` in the first folder, and measured once. The learning curves of families' arms are written
-beside the table, as `curves.npz`. With --add, arms that are in the table and not in the folders stay in it.
+`signals.jsonl` in the first folder, and measured once: remove it where signals mean something else now. The
+learning curves of families' arms are written beside the table, as `curves.npz`. With --add, arms that are in
+the table and not in the folders stay in it, with signals as they are measured now.
 The last command judges predictions on families that they never saw, and writes the coefficients that are
 shipped.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +28,7 @@ from rich.progress import track
 from augury.advise import ground_truth, table
 from augury.advise.pilot import Pilot, gather, pilot_steps_for
 from augury.advise.signals.measuring import measure
+from augury.advise.table import Row
 from augury.errors import UserError
 from augury.files import replacing
 from augury.fleet import keep_compiled
@@ -81,6 +84,11 @@ def signals_of(asked: Mapping[str, Any]) -> Signals:
     return {name: None if value is None else float(value) for name, value in signals.items()}
 
 
+def asked_of(row: Row) -> dict[str, Any]:
+    """What its signals follow from."""
+    return {"environment": row.task, **{name: getattr(row, name) for name in DECISIVE[1:]}}
+
+
 def curves_of(arms: list[Result]) -> Columns:
     """A row for each arm: its settings, steps (evaluations,), and scores (agents, evaluations)."""
     scored = [(arm.asked, ground_truth.scores_of(arm)) for arm in arms]
@@ -127,10 +135,11 @@ def main(
     curves = curves_of([arm for arm in trained.values() if arm.asked["environment"].startswith("family/")])
     beside = out.with_name("curves.npz")
     if add:
-        rows = table.merged(table.read(out), rows)
+        before = [replace(row, signals=signals.of(asked_of(row))) for row in track(table.read(out), "again")]
+        rows = table.merged(before, rows)
         if beside.exists():
-            with np.load(beside) as before:
-                curves = added(dict(before), curves)
+            with np.load(beside) as held:
+                curves = added(dict(held), curves)
     out.parent.mkdir(parents=True, exist_ok=True)
     table.write(out, rows)
     with replacing(beside) as temporary, temporary.open("wb") as file:

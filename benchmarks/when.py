@@ -25,6 +25,8 @@ from augury.advise import table
 from augury.advise.table import Row
 from augury.report.figures import COLOURS
 
+FEWEST_TASKS = 3
+"""Of which an interval over tasks says something."""
 RIGHT = ("exact", "coverage-only", "reward-only")
 KINDS = {
     "reward-only": "adds\nreward",
@@ -201,7 +203,10 @@ def compare(
 
 
 def _pairs(tasks: Mapping[str, Sequence[float]]) -> str:
-    """Cells: pairs, the ratio with its interval (tasks drawn again), the share above 1."""
+    """Cells: pairs, the ratio with its interval (tasks drawn again), the share above 1.
+
+    Of few tasks an interval would say nothing.
+    """
     values = list(tasks.values())
     generator = np.random.default_rng(0)
     drawn = [
@@ -212,7 +217,8 @@ def _pairs(tasks: Mapping[str, Sequence[float]]) -> str:
     ]
     every = np.concatenate(values)
     middle, low, high = 2 ** np.array([every.mean(), *np.quantile(drawn, [0.05, 0.95])])
-    return f"{len(every)} | {middle:.2f} [{low:.2f}, {high:.2f}] | {(every > 0).mean():.0%}"
+    interval = f" [{low:.2f}, {high:.2f}]" if len(values) >= FEWEST_TASKS else ""
+    return f"{len(every)} | {middle:.2f}{interval} | {(every > 0).mean():.0%}"
 
 
 def correlations(rows: Sequence[Row]) -> None:

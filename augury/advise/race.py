@@ -97,7 +97,7 @@ class Race:
             leader=self.candidates[self._leader],
             racing=tuple(np.array(self.candidates, object)[self._racing]),
             out=dict(self._out),
-            cost=self._trained / (self._areas.size * self.steps[-1]),
+            cost=float(self._trained / (self._areas.size * self.steps[-1])),
             agents=self.stages[self._stage] if left else range(0),
         )
 

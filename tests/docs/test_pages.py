@@ -45,6 +45,11 @@ def test_the_commands_of_a_page_can_be_given(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_blank_of_a_page_was_left_to_fill(page):
+    assert not re.findall(r"@[A-Z]+@|TODO|FIXME", page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_the_files_that_a_page_names_exist(page):
     own = set(re.findall(r'title="([^"]+)"', page.read_text()))
     for path in set(_FILE.findall(page.read_text())) - own:
