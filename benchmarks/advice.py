@@ -15,7 +15,6 @@ shipped.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -28,18 +27,18 @@ from rich.progress import track
 from augury.advise import ground_truth, table
 from augury.advise.pilot import Pilot, gather, pilot_steps_for
 from augury.advise.signals.measuring import measure
-from augury.advise.table import Row
+from augury.advise.table import Described
 from augury.errors import UserError
 from augury.files import replacing
-from augury.fleet import keep_compiled
+from augury.fleet import Arm, keep_compiled, resolved
 from augury.runs.results import Result
 from augury.study.record import Record
 from augury.study.store import Store
 
-DECISIVE = ("environment", "algorithm", "steps", "augmentation", "ratio", "update_ratio")
+DECISIVE = ("task", "algorithm", "replay_ratio", "steps", "augmentation", "ratio", "update_ratio")
 """Settings of an arm that its signals follow from."""
 
-CURVE_OF = ("environment", "algorithm", "augmentation", "ratio", "update_ratio", "policy_data")
+CURVE_OF = ("environment", "algorithm", "updates", "augmentation", "ratio", "update_ratio", "policy_data")
 """Settings that tell curves apart, beside the steps of their evaluations."""
 
 Signals = dict[str, float | None]
@@ -47,9 +46,11 @@ Columns = dict[str, Any]  # arrays
 
 
 @lru_cache(maxsize=1)
-def pilot_of(environment: str, algorithm: str, steps: int) -> Pilot:
+def pilot_of(environment: str, algorithm: str, replay_ratio: float, steps: int) -> Pilot:
     """Arms come task by task, so that one is kept at a time."""
-    return gather(environment, steps=pilot_steps_for(steps), algorithm=algorithm)
+    collect = resolved(Arm(environment=environment)).collect
+    updates = round(replay_ratio * collect)
+    return gather(environment, steps=pilot_steps_for(steps), algorithm=algorithm, updates=updates)
 
 
 class Kept:
@@ -64,29 +65,22 @@ class Kept:
             if cut_off:
                 file.write_text(f"{whole}\n" if whole else "")
 
-    def of(self, asked: Mapping[str, Any]) -> Signals:
+    def of(self, arm: Described) -> Signals:
         """Measured now, unless they were before."""
-        key = str([asked[name] for name in DECISIVE])
+        key = str([getattr(arm, name) for name in DECISIVE])
         if key not in self._held:
-            self._held[key] = signals_of(asked)
+            self._held[key] = signals_of(arm)
             with self._file.open("a") as opened:
                 opened.write(json.dumps([key, self._held[key]]) + "\n")
         return self._held[key]
 
 
-def signals_of(asked: Mapping[str, Any]) -> Signals:
+def signals_of(arm: Described) -> Signals:
     """What would have been known before this arm was trained."""
-    pilot = pilot_of(asked["environment"], asked["algorithm"], asked["steps"])
-    signals = measure(
-        pilot, asked["augmentation"], ratio=float(asked["ratio"]), update_ratio=asked["update_ratio"]
-    ).as_dict()
+    pilot = pilot_of(arm.task, arm.algorithm, arm.replay_ratio, arm.steps)
+    signals = measure(pilot, arm.augmentation, ratio=arm.ratio, update_ratio=arm.update_ratio).as_dict()
     signals.pop("notes")
     return {name: None if value is None else float(value) for name, value in signals.items()}
-
-
-def asked_of(row: Row) -> dict[str, Any]:
-    """What its signals follow from."""
-    return {"environment": row.task, **{name: getattr(row, name) for name in DECISIVE[1:]}}
 
 
 def curves_of(arms: list[Result]) -> Columns:
@@ -135,7 +129,7 @@ def main(
     curves = curves_of([arm for arm in trained.values() if arm.asked["environment"].startswith("family/")])
     beside = out.with_name("curves.npz")
     if add:
-        before = [replace(row, signals=signals.of(asked_of(row))) for row in track(table.read(out), "again")]
+        before = [replace(row, signals=signals.of(row)) for row in track(table.read(out), "measuring again")]
         rows = table.merged(before, rows)
         if beside.exists():
             with np.load(beside) as held:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from augury import augmentations, envs
+from augury.advise.features import Signals
 from augury.advise.table import Described, Row, Setting, Truth, rows_from
 from augury.advise.worth import Curves, curves
 from augury.augmentations.families import ERRORS
@@ -21,9 +23,8 @@ from augury.study.record import Record
 SLIGHT = 0.05
 """Errors and knobs up to which an augmentation is slightly wrong: a fortieth of what is observed."""
 
-Signals = Mapping[str, float | None]
-Measure = Callable[[dict[str, Any]], Signals]
-"""Signals of an arm with augmentation, whose settings are given."""
+Measure = Callable[[Described], Signals]
+"""Signals of an arm with augmentation."""
 
 
 def table_of(
@@ -39,18 +40,22 @@ def table_of(
             policy[setting_of(asked)][asked["policy_data"]] = scores_of(result)
         elif asked["policy_data"] == 1:  # else it is worth what both are
             augmented.append(result)
-    arms = [(described(one.asked, measure(one.asked)), scores_of(one)) for one in watch(augmented)]
+    arms = []
+    for one in watch(augmented):
+        arm = described(one.asked)
+        arms.append((replace(arm, signals=measure(arm)), scores_of(one)))
     return rows_from(arms, policy)
 
 
 def setting_of(asked: Mapping[str, Any]) -> Setting:
     """What an arm shares with those that it is compared with."""
     task = asked["environment"]
-    return Setting(_family(task), task, asked["algorithm"], asked["steps"])
+    replay_ratio = asked["updates"] / asked["collect"]
+    return Setting(_family(task), task, asked["algorithm"], replay_ratio, asked["steps"])
 
 
-def described(asked: Mapping[str, Any], signals: Signals) -> Described:
-    """What the table says of an arm with augmentation, but for what came of it."""
+def described(asked: Mapping[str, Any]) -> Described:
+    """What the table says of an arm with augmentation, but for signals and for what came of it."""
     task, name = asked["environment"], asked["augmentation"]
     environment: Any = envs.make(task)
     made: Any = augmentations.make(name, environment)
@@ -61,7 +66,6 @@ def described(asked: Mapping[str, Any], signals: Signals) -> Described:
         error=float(max(abs(getattr(made, one, 0.0)) for one in ERRORS)),
         ratio=float(asked["ratio"]),
         update_ratio=asked["update_ratio"],
-        signals=signals,
     )
 
 

@@ -32,6 +32,7 @@ class Setting(NamedTuple):
     family: str
     task: str
     algorithm: str
+    replay_ratio: float
     steps: int
 
 
@@ -52,6 +53,8 @@ class Described:
     """m"""
     update_ratio: float = 1.0
     """α"""
+    replay_ratio: float = 0.5
+    """Updates per observed transition."""
     steps: int
     """The budget of an agent."""
     signals: Mapping[str, float | None] = field(default_factory=dict)
@@ -59,7 +62,7 @@ class Described:
     @property
     def setting(self) -> Setting:
         """What its arm without augmentation shares."""
-        return Setting(self.family, self.task, self.algorithm, self.steps)
+        return Setting(self.family, self.task, self.algorithm, self.replay_ratio, self.steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +109,7 @@ def _row(
 ) -> Row:
     references = policy.get(arm.setting, {})
     if 1 not in references:
-        what = f"{arm.task} with {arm.algorithm} and {arm.steps:,} steps"
+        what = f"{arm.task} with {arm.algorithm}, {arm.replay_ratio:g} updates a step and {arm.steps:,} steps"
         raise UserError(f"{what} has no arm without augmentation to compare '{arm.augmentation}' with")
     none = references[1]
     gained = gain(trained, none, bootstrap=bootstrap)
@@ -206,6 +209,7 @@ _COLUMNS: dict[str, Callable[[str], Any]] = {
     "algorithm": any_text,
     "ratio": above_zero,
     "update_ratio": above_zero,
+    "replay_ratio": above_zero,
     "steps": count,
     "agents": count,
     "area": share,
@@ -221,7 +225,7 @@ _COLUMNS: dict[str, Callable[[str], Any]] = {
 }
 """The columns in their order, each with the check of its cells."""
 
-_IN_FULL = {"error", "ratio", "update_ratio"}
+_IN_FULL = {"error", "ratio", "update_ratio", "replay_ratio"}
 
 
 def _value(name: str, cell: str, place: str) -> Any:

@@ -48,7 +48,7 @@ def test_rows_hold_what_came_of_arms(rows):
 def test_without_arms_of_more_data_a_worth_is_not_known_and_without_none_there_is_no_row():
     [row] = rows_from([(ARM, learners(4, seed=9))], {ARM.setting: {1: POLICY[1]}})
     assert row.worth is None
-    other = Setting("point", ARM.task, "td3", 100_000)
+    other = Setting("point", ARM.task, "td3", 0.5, 100_000)
     with pytest.raises(UserError, match="200,000 steps has no arm without augmentation"):
         rows_from([(ARM, learners(4))], {other: POLICY})
 
@@ -85,7 +85,7 @@ def test_every_field_of_a_row_is_a_column():
         (",200000,", ",2e5,", "line 2, column 'steps': '2e5' is not a whole number"),
         (",0.5,", ",-0.5,", "line 2, column 'update_ratio': -0.5 is not above 0"),
         (",inf,", ",4,", "line 3: the same arm as in line 2"),
-        (",td3,", ",", "line 2: 21 cells, and 22 columns"),
+        (",td3,", ",", "line 2: 22 cells, and 23 columns"),
         (",censored", "", "line 1: column 'censored' is there 0 times"),
     ],
 )
