@@ -78,9 +78,7 @@ class Kept:
 def signals_of(arm: Described) -> Signals:
     """What would have been known before this arm was trained."""
     pilot = pilot_of(arm.task, arm.algorithm, arm.replay_ratio, arm.steps)
-    signals = measure(pilot, arm.augmentation, ratio=arm.ratio, update_ratio=arm.update_ratio).as_dict()
-    signals.pop("notes")
-    return {name: None if value is None else float(value) for name, value in signals.items()}
+    return measure(pilot, arm.augmentation, ratio=arm.ratio, update_ratio=arm.update_ratio).values()
 
 
 def curves_of(arms: list[Result]) -> Columns:

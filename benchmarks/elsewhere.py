@@ -64,16 +64,15 @@ def _pilot(environment: str, algorithm: str) -> Pilot:
     return gather(environment, algorithm=algorithm)
 
 
-def _signals(arm: Result) -> tuple[Signals, list[str]]:
+def _signals(arm: Result) -> tuple[Signals, tuple[str, ...]]:
     asked = arm.asked
     found = measure(
         _pilot(asked["environment"], asked["algorithm"]),
         asked["augmentation"],
         ratio=float(asked["ratio"]),
         update_ratio=asked["update_ratio"],
-    ).as_dict()
-    notes = found.pop("notes")
-    return {name: None if value is None else float(value) for name, value in found.items()}, notes
+    )
+    return found.values(), found.notes
 
 
 def _gain(arm: Result, none: Result) -> str:

@@ -83,7 +83,7 @@ def show_known(pilots: int, ratio: float) -> None:
     """A table of medians over pilots of Goal2D; in brackets, how many pilots know."""
     kinds: list[Any] = ["goal2d/translate", "goal2d/rotate", identity, off]
     found = [
-        [measure(pilot, kind, ratio=ratio, seed=seed).as_dict() for kind in kinds]
+        [measure(pilot, kind, ratio=ratio, seed=seed).values() for kind in kinds]
         for seed, pilot in ((seed, gather("goal2d", seed=seed)) for seed in range(pilots))
     ]
     print("| signal |", " | ".join(augmentations.reference(kind).split(":")[-1] for kind in kinds), "|")

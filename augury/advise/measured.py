@@ -58,14 +58,13 @@ class Measured:
             pilot = self._gathered()
             self._doing.begin(f"measuring {asked}")
             found = measure(pilot, augmentation, ratio=ratio, update_ratio=update_ratio, seed=self._seed)
-            self._kept[key] = found.as_dict()
+            self._kept[key] = {"signals": found.values(), "notes": found.notes}
             self._write()
         if key not in self._seen:
             self._seen.add(key)
             self._doing.done()
-        signals = dict(self._kept[key])
-        notes = tuple(signals.pop("notes"))
-        return {one: None if value is None else float(value) for one, value in signals.items()}, notes
+        kept = self._kept[key]
+        return dict(kept["signals"]), tuple(kept["notes"])
 
     def spread(self, augmentation: Any) -> Spread | None:
         """Where the data of an augmentation lies; None if it cannot be made of the pilot's."""

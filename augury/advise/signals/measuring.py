@@ -6,7 +6,6 @@ signals = measure(gather("goal2d"), "goal2d/translate", ratio=4)
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from augury import augmentations
 from augury.advise.pilot import Pilot
@@ -60,9 +59,11 @@ class Signals:
     notes: tuple[str, ...] = ()
     """Why something is unknown, and what else a reader should know: a sentence each."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values by name."""
-        return {**asdict(self), "notes": list(self.notes)}
+    def values(self) -> dict[str, float | None]:
+        """Plain numbers by name, without the notes."""
+        named = asdict(self)
+        named.pop("notes")
+        return {name: None if value is None else float(value) for name, value in named.items()}
 
 
 def measure(
