@@ -82,7 +82,7 @@ def off(key: Any, transition: Transition) -> Transition:
 def show_known(pilots: int, ratio: float) -> None:
     """A table of medians over pilots of Goal2D; in brackets, how many pilots know."""
     kinds: list[Any] = ["goal2d/translate", "goal2d/rotate", identity, off]
-    found = [
+    found: list[list[dict[str, Any]]] = [
         [measure(pilot, kind, ratio=ratio, seed=seed).values() for kind in kinds]
         for seed, pilot in ((seed, gather("goal2d", seed=seed)) for seed in range(pilots))
     ]
