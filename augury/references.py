@@ -29,7 +29,7 @@ def load(reference: str, what: str) -> Any:
     `what` it should be ("environment", "augmentation") is for the error message.
     """
     module, _, name = reference.partition(":")
-    found = _imported(module, f"{what} '{reference}'")
+    found = import_module(module, f"{what} '{reference}'")
     for part in name.split("."):
         if not hasattr(found, part):
             if module == "__main__":
@@ -95,7 +95,8 @@ def _shows_its_fields(kind: type) -> bool:
     return hasattr(kind.__repr__, "__wrapped__")
 
 
-def _imported(module: str, what: str) -> Any:
+def import_module(module: str, what: str) -> Any:
+    """A user's module; where it cannot be imported, one line that begins with what it was wanted for."""
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)

@@ -221,6 +221,7 @@ def test_a_value_outside_of_its_space_is_remarked_once(capsys):
     ("source", "complaint"),
     [
         ("gymnasium:Pendulm-v1", "did you mean 'Pendulum-v1'"),
+        ("gymnasium:no_such_module:Pendulum-v1", "there is no module 'no_such_module'"),
         (
             f"{HERE}:buttons",
             r"has the action space MultiBinary\(3\), which is not supported: it must be a Box",

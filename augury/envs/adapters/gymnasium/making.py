@@ -9,7 +9,8 @@ from typing import Any
 import gymnasium
 from gymnasium.wrappers import TimeLimit
 
-from augury.errors import UserError, unknown_name
+from augury.errors import unknown_name
+from augury.references import import_module
 
 Maker = Callable[[], Any]
 
@@ -18,12 +19,13 @@ def maker_of(source: str | Maker) -> Maker:
     """What makes an environment. Processes that know nothing of the id can call it, too."""
     if not isinstance(source, str):
         return source
+    module, _, name = source.rpartition(":")  # as gymnasium.make takes it: the module registers the id
+    if module:
+        import_module(module, f"environment 'gymnasium:{source}'")
     try:
-        spec = gymnasium.spec(source)
+        spec = gymnasium.spec(name)
     except gymnasium.error.Error as error:
-        raise unknown_name("environment of Gymnasium", source, gymnasium.registry) from error
-    except ImportError as error:  # of 'module:id'
-        raise UserError(f"gymnasium:{source}: {error}") from error
+        raise unknown_name("environment of Gymnasium", name, gymnasium.registry) from error
     # What its checker would say is checked in every step here.
     return partial(gymnasium.make, spec, disable_env_checker=True)
 
