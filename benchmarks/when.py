@@ -36,6 +36,15 @@ KINDS = {
     "slightly-wrong": "slightly\nwrong",
     "badly-wrong": "badly\nwrong",
 }
+ARM = {"augmentation", "ratio", "update_ratio"}
+COMPARED: tuple[tuple[str, str, tuple[tuple[Any, Any], ...]], ...] = (
+    ("ratio", "m", ((4, 1),)),
+    ("update_ratio", "α", ((4, 1), (1, 0.25))),
+    ("replay_ratio", "updates a step", ((0.25, 0.5), (1, 0.5), (2, 0.5))),
+    ("steps", "steps", ((24_000, 8_000),)),
+    ("algorithm", "learner", (("ddpg", "td3"), ("sac", "td3"))),
+)
+"""Settings, what they are called, and the pairs of their values."""
 WORTHS = (0.125, 0.25, 0.5, 1, 2, 4, 8)
 SIZES = (0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 MIRRORS = re.compile(r"family/(reflect|permute)(\(error=[\d.]+\))?$")
@@ -152,9 +161,10 @@ def claims(rows: Sequence[Row]) -> None:
     compare("coverage alone against copies", rows, named("move-agent"), named("identity"))
     compare("coverage alone against new goals", rows, named("move-agent"), named("relabel"))
     compare("much reward (p = 0.5) against new goals", rows, named("relabel-near"), named("relabel"))
-    compare("m = 4 against 1", exact, ratio(4), ratio(1), same=("augmentation", "update_ratio"))
-    compare("α = 4 against 1", exact, alpha(4), alpha(1), same=("augmentation", "ratio"))
-    compare("α = 1 against 0.25", exact, alpha(1), alpha(0.25), same=("augmentation", "ratio"))
+    for name, called, pairs in COMPARED:
+        for first, second in pairs:
+            says = f"{called}: {first} against {second}"
+            compare(says, exact, having(name, first), having(name, second), [*ARM - {name}], apart=name)
 
 
 def named(name: str) -> Callable[[Row], bool]:
@@ -167,14 +177,9 @@ def still(chosen: Callable[[Row], bool]) -> Callable[[Row], bool]:
     return lambda row: chosen(row) and "wind" not in row.task
 
 
-def ratio(m: float) -> Callable[[Row], bool]:
-    """Arms with this m."""
-    return lambda row: row.ratio == m
-
-
-def alpha(value: float) -> Callable[[Row], bool]:
-    """Arms with this α."""
-    return lambda row: row.update_ratio == value
+def having(setting: str, value: Any) -> Callable[[Row], bool]:
+    """Arms with this value."""
+    return lambda row: getattr(row, setting) == value
 
 
 def compare(
@@ -183,11 +188,16 @@ def compare(
     first: Callable[[Row], bool],
     second: Callable[[Row], bool],
     same: Sequence[str] = ("ratio", "update_ratio"),
+    apart: str = "",
 ) -> None:
-    """A line: pairs of arms of one task that share these settings, overall and family by family."""
+    """A line: pairs of arms of one task that share these settings, overall and family by family.
+
+    They share all else that arms are compared in, but for what sets them apart.
+    """
 
     def key(row: Row) -> tuple[Any, ...]:
-        return (*row.setting, *(getattr(row, name) for name in same))
+        shared = (value for name, value in row.setting._asdict().items() if name != apart)
+        return (*shared, *(getattr(row, name) for name in same))
 
     others = {key(row): row for row in rows if second(row)}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
