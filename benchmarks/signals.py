@@ -117,7 +117,7 @@ def main(
     function = augmentations.make(augmentation, environment)
 
     def evidence(pilot: Pilot, seed: int) -> Evidence:
-        return gathered(pilot, function, ratio=ratio, update_ratio=1, seed=seed)
+        return gathered(pilot, function, ratio=ratio, seed=seed)
 
     print(f"{'processor seconds':24s} {'first':>7s} {'again':>7s}")
     first, _ = timed(lambda: gather(environment))

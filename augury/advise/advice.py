@@ -21,7 +21,7 @@ from augury.advise.features import Settings, Signals
 from augury.advise.measured import Measured, Watcher
 from augury.advise.pilot import pilot_steps_for
 from augury.advise.prediction import SURE, Model, Prediction
-from augury.advise.reasons import HARDLY_VALID, reasons
+from augury.advise.reasons import HARDLY_VALID, measured, reasons
 from augury.advise.spread import Spread
 from augury.errors import UserError
 from augury.fleet import Arm, resolved
@@ -68,6 +68,11 @@ class Advice:
         if helps >= SURE:  # who cannot tell whether it is right cannot promise anything
             return "helps" if self.signals.get("invalid") is not None else "undecided"
         return "does not help" if helps <= 1 - SURE else "undecided"
+
+    @property
+    def may_help(self) -> bool:
+        """Whether it is worth training with."""
+        return measured(self.signals) and self.verdict not in ("wrong", "does not help")
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -119,16 +124,16 @@ def advise(
     arm = resolved(Arm(environment=environment, agents=1, seed=seed, **settings))
     named = _named(candidates, arm)
     model = coefficients.read() if model is None else model
-    measured = Measured(
+    pilot = Measured(
         arm,
         pilot_steps=pilot_steps_for(arm.steps) if pilot_steps is None else pilot_steps,
         folder=folder,
         parts=len(named) * (len(model.grid) + pictures),
         watch=watch,
     )
-    found = [_advice(name, one, arm, model, measured) for name, one in named.items()]
+    found = [_advice(name, one, arm, model, pilot) for name, one in named.items()]
     if pictures:
-        found = [replace(one, spread=measured.spread(named[one.augmentation])) for one in found]
+        found = [replace(one, spread=pilot.spread(named[one.augmentation])) for one in found]
     return sorted(found, key=_promise)
 
 
@@ -145,14 +150,16 @@ def _named(candidates: Iterable[Any], arm: Arm) -> dict[str, Any]:
     return named
 
 
-def _advice(name: str, augmentation: Any, arm: Arm, model: Model, measured: Measured) -> Advice:
+def _advice(name: str, augmentation: Any, arm: Arm, model: Model, pilot: Measured) -> Advice:
     def signals(ratio: float, update_ratio: float) -> Signals:
-        return measured.of(name, augmentation, ratio, update_ratio)[0]
+        return pilot.of(name, augmentation, ratio, update_ratio)[0]
 
-    best = model.best(signals, arm.steps)
+    works = measured(signals(1.0, 1.0))
+    best = model.best(signals, arm.steps) if works else None
     ratio, update_ratio = (best.ratio, best.update_ratio) if best is not None else (1.0, 1.0)
-    known, notes = measured.of(name, augmentation, ratio, update_ratio)
+    known, notes = pilot.of(name, augmentation, ratio, update_ratio)
     asked = Settings(ratio, update_ratio, arm.steps)
+    prediction = model.predict(known, asked) if best is None else best.prediction
     return Advice(
         augmentation=name,
         environment=envs.reference(arm.environment),
@@ -161,7 +168,7 @@ def _advice(name: str, augmentation: Any, arm: Arm, model: Model, measured: Meas
         update_ratio=update_ratio,
         signals=known,
         notes=notes,
-        prediction=model.predict(known, asked) if best is None else best.prediction,
+        prediction=prediction if works else Prediction.none("the pilot's transitions cannot be augmented"),
     )
 
 

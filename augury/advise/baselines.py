@@ -32,7 +32,7 @@ def most(_: Sequence[Row]) -> Score:
 
 def early(_: Sequence[Row]) -> Score:
     """Train both arms for a tenth of the steps, and take the one that is ahead."""
-    return lambda row: row.early_gain or None
+    return lambda row: row.early_gain
 
 
 def alone(name: str, sign: int) -> Baseline:

@@ -74,9 +74,15 @@ class Familiar(NamedTuple):
             found[same] = np.sqrt((apart * whitened).sum(axis=1) / known.sum())
         return found
 
-    def strangest(self, variables: Values) -> int:
-        """The variable that is most standard deviations away."""
-        return int(np.nanargmax(np.abs(variables - self.mean) / np.sqrt(np.diag(self.covariance))))
+    def strangest(self, variables: Values) -> tuple[int, float, float]:
+        """The variable that fits least with the others: its place, and the mean and spread they let expect."""
+        known = np.flatnonzero(np.isfinite(variables))
+        precision = np.linalg.inv(self.covariance[np.ix_(known, known)])
+        spread = np.diag(precision) ** -0.5
+        off = precision @ (variables - self.mean)[known] * spread  # in such spreads
+        worst = int(np.abs(off).argmax())
+        place = int(known[worst])
+        return place, float(variables[place] - off[worst] * spread[worst]), float(spread[worst])
 
 
 def familiar_with(rows: Values, families: Sequence[str]) -> Familiar:

@@ -1,7 +1,7 @@
 """What a prediction looks at: signals and settings as variables, and the terms in which they enter.
 
 A variable is 0 where it should change nothing: an augmentation that reaches no further than the data, that is
-nowhere wrong, with m = α = 1. A term is a variable or a product of two, with the sign that theory gives it.
+nowhere wrong, with m = 1 and α = 0. A term is a variable or a product of two, with the sign that theory gives it.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _rarity(density: float) -> float:
     return -math.log2(min(max(density, 1e-3), 1))
 
 
-def _share(settings: Settings) -> float:
-    """Of augmented transitions in what is learned from, with α = 1 as the unit: what is wrong harms by it."""
+def _weight(settings: Settings) -> float:
+    """Of augmented transitions in what is learned from, with α = 1 as the unit."""
     return 2 / (1 + 1 / settings.update_ratio)
 
 
@@ -88,12 +88,12 @@ def _wrong(signals: Signals, settings: Settings) -> float | None:
     share, error = _known(signals, "invalid"), _known(signals, "relative_error")
     if share == 0:
         return 0.0
-    return None if share is None or error is None else _share(settings) * math.log2(1 + 10 * share * error)
+    return None if share is None or error is None else _weight(settings) * math.log2(1 + 10 * share * error)
 
 
 def _wrong_reward(signals: Signals, settings: Settings) -> float | None:
     error = _known(signals, "reward_error")
-    return None if error is None else _share(settings) * math.log2(1 + 10 * min(max(error, 0), 1))
+    return None if error is None else _weight(settings) * math.log2(1 + 10 * min(max(error, 0), 1))
 
 
 VARIABLES = (
@@ -126,7 +126,9 @@ VARIABLES = (
     Variable("wrong", "how wrong its transitions are", _wrong),
     Variable("wrong reward", "how wrong its rewards are", _wrong_reward),
     Variable("copies", "m", lambda _, settings: math.log2(min(settings.ratio, 32)), exp2),
-    Variable("weight", "α", lambda _, settings: math.log2(min(settings.update_ratio, 32)), exp2),
+    Variable(
+        "weight", "how much of a batch is augmented", lambda _, settings: _weight(settings), lambda it: it / 2
+    ),
     Variable(
         "budget",
         "the number of steps",
@@ -158,11 +160,10 @@ TERMS = (
     Term(("budget",)),
     Term(("replay",)),
     Term(("reach", "copies"), 1, "more copies reach further"),
-    Term(("reach", "weight")),
-    Term(("reach", "budget")),
+    Term(("reach", "weight"), 1, "what copies add counts as far as they are learned from"),
     Term(("reach", "wrong"), -1, "what is wrong does more harm where nothing else is known"),
-    Term(("reward", "weight")),
-    Term(("values", "weight")),
+    Term(("reward", "weight"), 1),
+    Term(("values", "weight"), 1),
     Term(("copies", "weight")),
     Term(("copies", "replay")),
 )

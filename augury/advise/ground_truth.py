@@ -79,7 +79,8 @@ def truth_of(environment: Any, made: Any) -> Truth:
         *(getattr(made, one) for one in ERRORS),
         *(getattr(environment, one) for one in change.broken_by),
     ]
-    wrong += [] if change.exact else [made.amount]
+    if not change.exact:  # by so much; without a number of its own, by what it is
+        wrong.append(made.amount if change.amount else 1.0)
     worst = max(map(abs, wrong))
     if worst > 0:
         return "slightly-wrong" if worst <= SLIGHT else "badly-wrong"

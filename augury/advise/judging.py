@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,7 @@ class Guess(NamedTuple):
     low: float = np.nan
     high: float = np.nan
     helps: float = np.nan
-    """Probability that it is worth more than `bar`, if one was given."""
-    bar: float = 0.0
-    """log2 of what it must be worth to help."""
+    """Probability that it is worth more than copies that change nothing, if one was given."""
 
 
 class Quality(NamedTuple):
@@ -44,7 +42,8 @@ class Quality(NamedTuple):
     verdicts: float
     """Share of these about which it was sure."""
     verdicts_right: float
-    """Share of these verdicts that are right, where the interval of the worth leaves no doubt."""
+    """Share of these verdicts that are right, where that is known: where copies that change nothing were
+    trained with the same m and α, and the interval of the worth does not contain theirs."""
     decided: int
     """Rows whose gain has a sign beyond doubt."""
     sign: float
@@ -105,7 +104,7 @@ def quality(rows: Sequence[Row], guesses: Sequence[Guess], chooses: bool) -> Qua
     known = np.isfinite(ends).all(axis=1)
     helps = np.array([guess.helps for _, guess in said])
     sure = (helps >= SURE) | (helps <= 1 - SURE)
-    helped, plain = _helped(said)
+    helped, plain = _helped(rows, [row for row, _ in said])
     held = (ends[:, 0] - 1e-9 <= measured) & (measured <= ends[:, 1] + 1e-9)
     regret, fixed = _regrets(rows, guesses)
     varied = len(said) > 2 and np.ptp(scores) > 0 and np.ptp(measured) > 0
@@ -128,19 +127,25 @@ def _prediction(rows: Sequence[Row]) -> Callable[[Row], Guess]:
 
     def say(row: Row) -> Guess:
         predicted = model.predict(row.signals, settings_of(row))
-        if predicted.worth is None or predicted.helps is None or predicted.batch is None:
+        if predicted.worth is None or predicted.helps is None:
             return Guess(None)
         middle, low, high = np.log2(predicted.worth)
-        return Guess(middle, low, high, predicted.helps, max(float(np.log2(predicted.batch)), 0.0))
+        return Guess(middle, low, high, predicted.helps)
 
     return say
 
 
-def _helped(said: Sequence[tuple[Row, Guess]]) -> tuple[Flags, Flags]:
-    """Whether it was worth more than the bar, and whether its interval leaves no doubt of that."""
-    worths = np.array([(row.worth, row.worth_low, row.worth_high) for row, _ in said], float).reshape(-1, 3)
-    above = np.log2(worths) > np.array([guess.bar for _, guess in said])[:, None]
-    return above[:, 0], above[:, 1] == above[:, 2]
+def _helped(rows: Sequence[Row], said: Sequence[Row]) -> tuple[Flags, Flags]:
+    """Whether they were worth more than copies that change nothing, and whether that is beyond doubt."""
+    copies = {_trained_as(row): max(row.worth or 1, 1) for row in rows if row.truth == "useless"}
+    bars = np.array([copies.get(_trained_as(row), np.nan) for row in said])[:, None]
+    worths = np.array([(row.worth, row.worth_low, row.worth_high) for row in said], float).reshape(-1, 3)
+    above = worths > bars
+    return above[:, 0], (above[:, 1] == above[:, 2]) & np.isfinite(bars[:, 0])
+
+
+def _trained_as(row: Row) -> tuple[Any, ...]:
+    return row.setting, row.ratio, row.update_ratio
 
 
 def _scored(score: Callable[[Row], float | None]) -> Callable[[Row], Guess]:

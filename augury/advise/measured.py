@@ -5,9 +5,7 @@ Where the files in which environment and augmentation stand have been edited sin
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,10 @@ from typing import Any
 from augury import augmentations, envs
 from augury.advise.features import Signals
 from augury.advise.pilot import PARTS, Pilot, gather
-from augury.advise.signals.measuring import measure
+from augury.advise.signals.measuring import Signals as Measurement
+from augury.advise.signals.measuring import measuring
 from augury.advise.spread import Spread, spread
+from augury.advise.written import written
 from augury.errors import UserError
 from augury.files import replacing
 from augury.fleet import Arm
@@ -42,22 +42,23 @@ class Measured:
             "algorithm": arm.algorithm,
             "pilot_steps": pilot_steps,
             "seed": arm.seed,
-            "written": _digest(arm.environment),
+            "written": written(arm.environment),
         }
         self._kept: dict[str, Any] = self._read()
         self._seen: set[str] = set()
         self._pilot: Pilot | None = None
+        self._last: tuple[Any, Callable[[float], Measurement]] | None = None
 
     def of(
         self, name: str, augmentation: Any, ratio: float, update_ratio: float
     ) -> tuple[Signals, tuple[str, ...]]:
         """Signals and notes."""
         asked = f"{name}, m = {ratio:g}, α = {update_ratio:g}"
-        key = f"{asked} {_digest(augmentation)}".rstrip()
+        key = f"{asked} {written(augmentation)}".rstrip()
         if key not in self._kept:
             pilot = self._gathered()
             self._doing.begin(f"measuring {asked}")
-            found = measure(pilot, augmentation, ratio=ratio, update_ratio=update_ratio, seed=self._seed)
+            found = self._measuring(pilot, name, augmentation, ratio)(update_ratio)
             self._kept[key] = {"signals": found.values(), "notes": found.notes}
             self._write()
         if key not in self._seen:
@@ -65,6 +66,14 @@ class Measured:
             self._doing.done()
         kept = self._kept[key]
         return dict(kept["signals"]), tuple(kept["notes"])
+
+    def _measuring(
+        self, pilot: Pilot, name: str, augmentation: Any, ratio: float
+    ) -> Callable[[float], Measurement]:
+        """Signals as a function of α; those of one m are asked for one after the other."""
+        if self._last is None or self._last[0] != (name, ratio):
+            self._last = (name, ratio), measuring(pilot, augmentation, ratio=ratio, seed=self._seed)
+        return self._last[1]
 
     def spread(self, augmentation: Any) -> Spread | None:
         """Where the data of an augmentation lies; None if it cannot be made of the pilot's."""
@@ -134,10 +143,3 @@ class _Doing:
 
     def _tell(self) -> None:
         self._watch(self._what, min(self._done / self._parts, 1.0))
-
-
-def _digest(source: Any) -> str:
-    """Of the file that a `module:name` or an object stands in; of what has none, nothing."""
-    module = source.partition(":")[0] if isinstance(source, str) else getattr(source, "__module__", "")
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12] if file else ""

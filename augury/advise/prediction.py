@@ -62,6 +62,11 @@ class Prediction(NamedTuple):
     unknown: tuple[str, ...]
     """Variables that had to be expected from the others."""
 
+    @classmethod
+    def none(cls, why: str, unknown: tuple[str, ...] = ()) -> Prediction:
+        """Nothing is predicted."""
+        return cls(None, None, None, why, unknown)
+
 
 class Best(NamedTuple):
     """The m and α to begin with."""
@@ -102,8 +107,8 @@ class Model:
     residuals: Values
     """Quantiles at `LEVELS` of scaled residuals, of families that were left out."""
     regret: Estimate | None
-    """Area lost by the m and α with the largest predicted worth against the best on the grid, mean and 90%
-    interval over families that were left out; None where no arms differ in m and α alone."""
+    """Area lost by the m and α with the largest predicted worth against the best on the grid, mean, and
+    90% interval over augmentations of families that were left out; None where no arms differ in m and α alone."""
 
     def predict(self, signals: Signals, settings: Settings) -> Prediction:
         """The worth with these m, α and steps."""
@@ -111,7 +116,7 @@ class Model:
         [variables] = self.familiar.expected(known[None])
         unknown = tuple(np.array(NAMES, object)[~np.isfinite(known)])
         if outside := self._outside(known):
-            return Prediction(None, None, None, outside, unknown)
+            return Prediction.none(outside, unknown)
         middle, scale = self._raw(variables, known)
         batch = float(np.clip(self.coefficients @ terms_of(changing_nothing(variables)), LEAST, MOST))
         ends = np.interp([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], LEVELS, self.residuals)
@@ -145,13 +150,12 @@ class Model:
         distance = float(self.familiar.distances(known[None])[0])
         if distance <= self.familiar.far:
             return ""
-        place = self.familiar.strangest(known)
-        mean, spread = self.familiar.mean[place], self.familiar.covariance[place, place] ** 0.5
+        place, mean, spread = self.familiar.strangest(known)
         shown = VARIABLES[place].shown
         low, high = sorted([shown(mean - 2 * spread), shown(mean + 2 * spread)])
         return (
             f"the table has nothing like it: {VARIABLES[place].says} is {shown(known[place]):.3g} "
-            f"('{NAMES[place]}'), and in the table {low:.3g} to {high:.3g}"
+            f"('{NAMES[place]}'), and with all else as it is the table would have {low:.3g} to {high:.3g}"
         )
 
 

@@ -107,8 +107,9 @@ class Race:
         if not agents:
             raise UserError("the race is over: nobody is left to be compared")
         span = self.steps[evaluation] - (self.steps[evaluation - 1] if evaluation else 0)
-        for place in np.flatnonzero(self._racing):
-            now = _checked(self.candidates[place], scores, len(agents))
+        racing = np.flatnonzero(self._racing)
+        given = [_checked(self.candidates[place], scores, len(agents)) for place in racing]
+        for place, now in zip(racing, given, strict=True):
             before = self._now[place, agents] if evaluation else now
             self._areas[place, agents] += (before + now) / 2 * span / self.steps[-1]
             self._now[place, agents] = now

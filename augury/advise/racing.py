@@ -1,11 +1,13 @@
 """The race itself: candidates train a stretch each, from evaluation to evaluation, until they drop out.
 
-Every candidate is a fleet of its own, with a checkpoint after each evaluation that holds its scores too. So a
-race that was killed is run again from its scores, and goes on where it was.
+Every candidate is a fleet of its own, with a checkpoint after each evaluation that holds what was measured so
+far. So a race that was killed is run again from that, and goes on where it was. A candidate whose file, or whose
+environment's, was edited since has another checkpoint, and trains anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,6 +18,7 @@ import numpy as np
 
 from augury import envs
 from augury.advise.race import Race, Standing
+from augury.advise.written import written
 from augury.errors import UserError
 from augury.fleet import Arm, resolved
 from augury.fleet.trainers import trainer_for
@@ -24,7 +27,7 @@ from augury.runs.checkpoints import Checkpoint
 from augury.runs.files import slug
 from augury.runs.scores import Scores
 
-SCORES = "scores"
+MEASURED = "measured"
 Range = tuple[float, float]
 
 
@@ -56,7 +59,7 @@ def run_race(
             runners = {
                 name: _Runner(
                     replace(settled[name], agents=len(agents), seed=settled[name].seed + agents.start),
-                    folder / f"{number + 1}-{slug(name)}.checkpoint",
+                    folder / f"{number + 1}-{_file(name, settled[name])}.checkpoint",
                     span,
                     held,
                 )
@@ -79,18 +82,19 @@ class _Runner:
     def __init__(self, arm: Arm, checkpoint: Path, span: Range, held: ExitStack) -> None:
         self._arm, self._checkpoint, self._span, self._held = arm, checkpoint, span, held
         self._asked = [arm.described()]
-        self._scores = np.zeros((arm.agents, 0))
+        self._measured = np.zeros((arm.agents, 0))
         self._saved: Checkpoint | None = None
         if checkpoint.exists():
             self._saved = checkpoints.load(checkpoint, self._asked)
-            self._scores = self._saved.history[SCORES]
+            self._measured = self._saved.history[MEASURED]
         self._trainer: Any = None
 
     def at(self, evaluation: int) -> Scores:
         """The agents' scores at an evaluation; they are trained until there, unless they have been."""
-        if evaluation >= self._scores.shape[1]:
+        if evaluation >= self._measured.shape[1]:
             self._train(self._arm.evaluation_rounds[evaluation])
-        return np.asarray(self._scores[:, evaluation])
+        low, high = self._span
+        return np.nan_to_num(np.clip((self._measured[:, evaluation] - low) / (high - low), 0, 1))
 
     def _train(self, until: int) -> None:
         if self._trainer is None:
@@ -100,15 +104,13 @@ class _Runner:
             self._agents = self._trainer.load(self._saved.agents) if self._saved else self._trainer.init()
         self._agents = self._trainer.advance(self._agents, self._rounds, until - self._rounds)
         self._rounds = until
-        measured = self._trainer.evaluate(self._agents, until)
-        low, high = self._span
-        measure = envs.make(self._arm.environment).measure
-        now = np.clip((np.asarray(getattr(measured, measure), float) - low) / (high - low), 0, 1)
-        self._scores = np.column_stack([self._scores, np.nan_to_num(now)])
+        evaluated = self._trainer.evaluate(self._agents, until)
+        now = np.asarray(getattr(evaluated, envs.make(self._arm.environment).measure), float)
+        self._measured = np.column_stack([self._measured, now])
         held = self._trainer.save(self._agents, until)
         checkpoints.save(
             self._checkpoint,
-            Checkpoint(held, self._trainer.parts, until, {SCORES: self._scores}, 0.0),
+            Checkpoint(held, self._trainer.parts, until, {MEASURED: self._measured}, 0.0),
             self._asked,
         )
 
@@ -117,6 +119,8 @@ def span_of(arm: Arm, returns: Range | None) -> Range:
     """The scores that count as 0 and as 1, from the task's measure and what was said of returns."""
     environment = envs.make(arm.environment)
     if environment.measure == "success":
+        if returns is not None:
+            raise UserError(f"{environment.name} is measured by its success: leave out --returns")
         return 0.0, 1.0
     if returns is None or not returns[1] > returns[0]:
         raise UserError(
@@ -124,3 +128,9 @@ def span_of(arm: Arm, returns: Range | None) -> Range:
             "as in --returns -1500 0"
         )
     return returns
+
+
+def _file(name: str, arm: Arm) -> str:
+    """Of a candidate as it is written now; names that differ in case alone are two candidates."""
+    what = (name, written(arm.environment), written(arm.augmentation))
+    return f"{slug(name)}-{hashlib.sha256(repr(what).encode()).hexdigest()[:8]}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from augury.advise.signals.validity import MOST_ERROR
+
 Known = Mapping[str, float | None]
 
 HARDLY_VALID = 0.5
@@ -25,10 +27,17 @@ NOTABLE_ASYMMETRY = 0.05
 
 def reasons(signals: Known) -> tuple[str, ...]:
     """What speaks for and against an augmentation, the weightiest first; never empty."""
+    if not measured(signals):
+        return ("nothing about it could be measured",)
     said = [*_validity(signals), *_coverage(signals), *_reward(signals), *_asymmetry(signals)]
     if not any(signals.get(name) is not None for name in _ADDING):
         said.append("what it adds could not be measured")
     return tuple(said)
+
+
+def measured(signals: Known) -> bool:
+    """Whether it could be applied to the pilot's transitions at all."""
+    return any(signals.get(name) is not None for name in ("invalid", *_ADDING))
 
 
 def percent(share: float) -> str:
@@ -42,10 +51,14 @@ _ADDING = ("evaluation_coverage", "data_multiplier", "reward_density_ratio")
 def _validity(signals: Known) -> list[str]:
     invalid, error = signals.get("invalid"), signals.get("relative_error")
     if invalid is None:
-        return ["nobody knows whether it is right: the environment cannot be put into a given state"]
+        return ["whether it is right is not known"]
     if invalid == 0:
         return []
-    size = f", typically by {error:.1%} of what a step changes" if (error or 0) >= NOTABLE_ERROR else ""
+    size = ""
+    if (error or 0) >= MOST_ERROR:
+        size = ", by more than can be told"
+    elif (error or 0) >= NOTABLE_ERROR:
+        size = f", typically by {error:.1%} of what a step changes"
     said = [f"the simulator disagrees with {percent(invalid)} of its transitions{size}"]
     if (reward := signals.get("reward_error") or 0) >= NOTABLE_ERROR:
         said.append(f"its rewards are wrong, on average by {reward:.1%} of their range")

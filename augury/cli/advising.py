@@ -103,7 +103,7 @@ class Advise:
 
     def _raced(self, found: list[Advice], folder: Path) -> Standing | None:
         """Those that may help, beside an arm without augmentation."""
-        hopeful = [one for one in found if one.verdict not in ("wrong", "does not help")]
+        hopeful = [one for one in found if one.may_help]
         if not hopeful:
             return None
         given = {"algorithm": self.algorithm, "steps": self.steps}

@@ -18,7 +18,6 @@ from rich.text import Text
 
 from augury.advise.advice import Advice, Verdict
 from augury.advise.reasons import percent
-from augury.advise.signals.validity import SAMPLES
 from augury.advise.spread import Spread
 from augury.files import replacing
 from augury.report.page.writing import beside
@@ -28,7 +27,7 @@ WORDS: dict[Verdict, str] = {
     "does not help": "it does not help",
     "undecided": "undecided: train it beside an arm without, with --race",
     "wrong": "it is wrong: the simulator disagrees with most of its transitions",
-    "not known": "not known: nothing like it was ever trained",
+    "not known": "not known: nothing is predicted",
 }
 COLOURS: dict[Verdict, str] = {
     "helps": "bold green",
@@ -69,7 +68,9 @@ def facts_of(advice: Advice) -> list[tuple[str, str]]:
     elif (worth := advice.prediction.worth) is not None:
         said = f"{worth.middle:.2g} [{worth.low:.2g}, {worth.high:.2g}] times the policy's own data"
         facts.append(("worth", f"{said}, for {advice.steps:,} steps"))
-        facts.append(("", f"{advice.prediction.batch:.2g} of it is that batches are larger"))
+        facts.append(
+            ("", f"copies that change nothing: {advice.prediction.batch:.2g}, since batches are larger")
+        )
         facts.append(("begin with", f"m = {advice.ratio:g}, α = {advice.update_ratio:g}"))
     else:
         facts.append(("worth", advice.prediction.outside))
@@ -130,5 +131,5 @@ def _validity(invalid: float | None) -> str:
     if invalid is None:
         return "not known"
     if invalid == 0:
-        return f"in all of {SAMPLES} transitions, as far as the simulator tells"
-    return f"not in {percent(invalid)} of {SAMPLES} transitions"
+        return "in all transitions that the simulator was asked about"
+    return f"not in {percent(invalid)} of the transitions that the simulator was asked about"

@@ -258,10 +258,17 @@ def test_only_what_is_wrong_by_as_much_as_a_step_changes_is_called_wrong(signals
     assert advice.verdict == verdict
 
 
+def test_what_could_not_be_applied_is_not_trained_either():
+    nothing = {"invalid": None, "evaluation_coverage": None}
+    advice = Advice("mirror", "line", 1_000, 1.0, 1.0, nothing, ("it raises",), Prediction.none("it raises"))
+    assert (advice.verdict, advice.may_help) == ("not known", False)
+
+
 @pytest.mark.parametrize(
     ("signals", "said"),
     [
-        ({"invalid": None}, "nobody knows whether it is right"),
+        ({"invalid": None, "evaluation_coverage": 0.4}, "whether it is right is not known"),
+        ({"invalid": None}, "nothing about it could be measured"),
         (
             {"invalid": 0.6, "relative_error": 0.2},
             "disagrees with 60% of its transitions, typically by 20.0%",

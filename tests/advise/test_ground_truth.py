@@ -22,6 +22,8 @@ from augury.fleet import Arm, resolved
         ("family/point", "family/relabel(reward_error=1)", "badly-wrong"),
         ("family/point", "family/noise(scale=0.02)", "slightly-wrong"),
         ("family/point", "family/noise(scale=0.2)", "badly-wrong"),
+        ("family/pendulum", "family/turn", "badly-wrong"),
+        ("family/maze", "family/rotate", "badly-wrong"),
         ("goal2d", "goal2d/rotate", "exact"),
     ],
 )

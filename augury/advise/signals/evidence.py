@@ -92,8 +92,8 @@ class Evidence(NamedTuple):
     augmentation: Augmentation
     copies: Copies
     ratio: float
-    update_ratio: float
     seed: int
+    update_ratio: float = 1.0
 
     @property
     def origins(self) -> Transition:
@@ -101,13 +101,11 @@ class Evidence(NamedTuple):
         return rows(self.pilot.observed.transition, self.copies.origin)
 
 
-def gathered(
-    pilot: Pilot, augmentation: Augmentation, *, ratio: float, update_ratio: float, seed: int
-) -> Evidence:
+def gathered(pilot: Pilot, augmentation: Augmentation, *, ratio: float, seed: int) -> Evidence:
     """Augment, and look up what is known about the pilot."""
     basis = _basis(pilot, seed)
     copies = copied(pilot, augmentation, basis.order, ratio, seed)
-    return Evidence(pilot, basis, augmentation, copies, ratio, update_ratio, seed)
+    return Evidence(pilot, basis, augmentation, copies, ratio, seed)
 
 
 def _of_validity(evidence: Evidence) -> Fields:
@@ -218,6 +216,9 @@ SIGNALS: Mapping[str, Callable[[Evidence], Fields]] = MappingProxyType(
     }
 )
 """The fields that each signal gives. What it cannot know it refuses, in a sentence."""
+
+OF_WEIGHT = ("values", "replay")
+"""Those that α changes."""
 
 
 def rows(transition: Transition, chosen: Any) -> Transition:

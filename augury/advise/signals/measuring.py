@@ -5,12 +5,13 @@ signals = measure(gather("goal2d"), "goal2d/translate", ratio=4)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 
 from augury import augmentations
 from augury.advise.pilot import Pilot
 from augury.advise.signals.copies import MOST_COPIES
-from augury.advise.signals.evidence import SIGNALS, Fields, gathered
+from augury.advise.signals.evidence import OF_WEIGHT, SIGNALS, Evidence, Fields, gathered
 from augury.advise.signals.replay import replayed
 from augury.augmentations import Augmentation
 from augury.errors import UserError
@@ -75,19 +76,40 @@ def measure(
     seed: int = 0,
 ) -> Signals:
     """Every signal of an augmentation with these m and α. The same seed gives the same signals."""
-    known: Fields = replayed(pilot.replay_ratio, ratio, update_ratio)._asdict()
+    return measuring(pilot, augmentation, ratio=ratio, seed=seed)(update_ratio)
+
+
+def measuring(
+    pilot: Pilot, augmentation: str | Augmentation, *, ratio: float, seed: int
+) -> Callable[[float], Signals]:
+    """The same as a function of α: what α does not change is measured once."""
     function = augmentations.make(augmentation, pilot.environment)
     try:
-        evidence = gathered(pilot, function, ratio=ratio, update_ratio=update_ratio, seed=seed)
+        evidence = gathered(pilot, function, ratio=ratio, seed=seed)
     except UserError as error:  # it raises, or changes shapes: nothing else can be known
-        return Signals(**known, notes=(str(error),))
+        said = (str(error),)
+        return lambda weight: Signals(**replayed(pilot.replay_ratio, ratio, weight)._asdict(), notes=said)
+    known, notes = _asked(evidence, set(SIGNALS) - set(OF_WEIGHT))
+
+    def with_weight(update_ratio: float) -> Signals:
+        also, more = _asked(evidence._replace(update_ratio=update_ratio), OF_WEIGHT)
+        every = known | also
+        return Signals(**every, notes=(*dict.fromkeys(notes + more), *_remarks(every, ratio)))
+
+    return with_weight
+
+
+def _asked(evidence: Evidence, names: Collection[str]) -> tuple[Fields, list[str]]:
+    """The fields of some signals, and why others are unknown."""
+    known: Fields = {}
     notes = []
-    for signal in SIGNALS.values():
-        try:
-            known |= signal(evidence)
-        except UserError as error:
-            notes.append(str(error))
-    return Signals(**known, notes=(*dict.fromkeys(notes), *_remarks(known, ratio)))
+    for name, signal in SIGNALS.items():
+        if name in names:
+            try:
+                known |= signal(evidence)
+            except UserError as error:
+                notes.append(str(error))
+    return known, notes
 
 
 def _remarks(known: Fields, ratio: float) -> list[str]:
