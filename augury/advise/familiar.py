@@ -75,7 +75,7 @@ class Familiar(NamedTuple):
         return found
 
     def strangest(self, variables: Values) -> tuple[int, float, float]:
-        """The variable that fits least with the others: its place, and the mean and spread they let expect."""
+        """The variable that fits least with the others: its place, and the mean and spread they suggest."""
         known = np.flatnonzero(np.isfinite(variables))
         precision = np.linalg.inv(self.covariance[np.ix_(known, known)])
         spread = np.diag(precision) ** -0.5

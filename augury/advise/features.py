@@ -1,7 +1,7 @@
 """What a prediction looks at: signals and settings as variables, and the terms in which they enter.
 
 A variable is 0 where it should change nothing: an augmentation that reaches no further than the data, that is
-nowhere wrong, with m = 1 and α = 0. A term is a variable or a product of two, with the sign that theory gives it.
+nowhere wrong, with m = 1 and α = 0. A term is a variable or a product of two, with the sign theory gives it.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ class Model:
     residuals: Values
     """Quantiles at `LEVELS` of scaled residuals, of families that were left out."""
     regret: Estimate | None
-    """Area lost by the m and α with the largest predicted worth against the best on the grid, mean, and
-    90% interval over augmentations of families that were left out; None where no arms differ in m and α alone."""
+    """Area lost by the m and α with the largest predicted worth against the best on the grid: mean, and 90%
+    interval over augmentations of families that were left out. None where no arms differ in m and α alone."""
 
     def predict(self, signals: Signals, settings: Settings) -> Prediction:
         """The worth with these m, α and steps."""

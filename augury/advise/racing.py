@@ -1,8 +1,8 @@
 """The race itself: candidates train a stretch each, from evaluation to evaluation, until they drop out.
 
 Every candidate is a fleet of its own, with a checkpoint after each evaluation that holds what was measured so
-far. So a race that was killed is run again from that, and goes on where it was. A candidate whose file, or whose
-environment's, was edited since has another checkpoint, and trains anew.
+far. So a race that was killed is run again from that, and goes on where it was. Once its file, or its
+environment's, was edited, a candidate has another checkpoint and trains anew.
 """
 
 from __future__ import annotations

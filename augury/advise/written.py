@@ -1,4 +1,4 @@
-"""Which version of its file an environment or augmentation is, so that what was edited is not taken for it."""
+"""Which version of its file an environment or augmentation is, so that an edited one counts as another."""
 
 from __future__ import annotations
 
