@@ -1,10 +1,13 @@
 """Races replayed: how often the best is lost, how often another wins, and what is saved.
 
-    python benchmarks/race.py [--replays 200]
+    python benchmarks/race.py [--replays 200] [--curves results/advice/curves.npz]
 
 Recorded: the arms of each study on Goal2D in `results/`, 50 agents of which 10 race, the same seeds of every
 arm. Simulated: logistic learning curves, 1,000 agents of which 10 race. The truth is the mean area of all
 agents. An arm within 0.01 of the best counts as the best.
+
+Families, with --curves: none and the augmentations with m = α = 1 of every task of the table of advice. All
+of its ten agents race, in an order drawn anew for every replay, so the full study is the truth there.
 
     lost              no arm that counts as the best is left
     sure and wrong    one arm is left, and does not
@@ -17,6 +20,7 @@ agents. An arm within 0.01 of the best counts as the best.
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +50,26 @@ def recorded() -> Iterator[tuple[str, Steps, Arms]]:
                     file["success"].astype(float),
                 )
         yield study.name, steps, arms
+
+
+def families(path: Path) -> Iterator[tuple[str, list[tuple[Steps, Arms]]]]:
+    """The tasks of each family in the table's curves, and the arms that race on each."""
+    with np.load(path) as file:
+        columns = {name: file[name] for name in file.files}
+    tasks: dict[tuple[str, ...], Arms] = defaultdict(dict)
+    steps: dict[tuple[str, ...], Steps] = {}
+    for row, augmentation in enumerate(columns["augmentation"]):
+        plain = not augmentation or float(columns["ratio"][row]) == float(columns["update_ratio"][row]) == 1
+        if plain and float(columns["policy_data"][row]) == 1:
+            asked = (str(columns[name][row]) for name in ("environment", "algorithm", "updates"))
+            key = (*asked, str(columns["steps"][row, -1]))
+            tasks[key][str(augmentation) or "none"] = columns["scores"][row].astype(float)
+            steps[key] = columns["steps"][row]
+    found: dict[str, list[tuple[Steps, Arms]]] = defaultdict(list)
+    for key, arms in sorted(tasks.items()):
+        if "none" in arms and len(arms) > 2:
+            found[key[0].partition("(")[0]].append((steps[key], arms))
+    yield from sorted(found.items())
 
 
 def simulated(generator: np.random.Generator) -> Iterator[tuple[str, Steps, Arms]]:
@@ -108,11 +132,29 @@ def replayed(steps: Steps, arms: Arms, replays: int, generator: np.random.Genera
     return np.mean(found, axis=0)
 
 
+def _cells(lines: list[Scores]) -> str:
+    """Means over tasks, without the full study, which is the truth here."""
+    means = np.delete(np.mean(lines, axis=0), 3)
+    return " | ".join(f"{share:.1%}" for share in means)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--replays", type=int, default=200)
-    replays = parser.parse_args().replays
+    parser.add_argument("--curves", type=Path, help="of families, beside the table of advice")
+    asked = parser.parse_args()
+    replays = asked.replays
     generator = np.random.default_rng(0)
+    if asked.curves:
+        print("| family | tasks | lost | sure and wrong | leader wrong | sure | saved |")
+        print("|---|---|---|---|---|---|---|")
+        every = []
+        for name, tasks in families(asked.curves):
+            lines = [replayed(steps, arms, replays, generator) for steps, arms in tasks]
+            every += lines
+            print(f"| {name} | {len(tasks)} | {_cells(lines)} |", flush=True)
+        print(f"| all | {len(every)} | {_cells(every)} |")
+        return
     for kind, groups in (("recorded", recorded()), ("simulated", simulated(generator))):
         print(f"| {kind} | arms | lost | sure and wrong | leader wrong | full study wrong | sure | saved |")
         print("|---|---|---|---|---|---|---|---|")
