@@ -7,7 +7,8 @@
 Every task gets a pilot, and every arm its signals: that takes half a second an arm. They are kept in
 `signals.jsonl` in the first folder, and measured once: remove it where signals mean something else now. The
 learning curves of families' arms are written beside the table, as `curves.npz`. With --add, arms that are in
-the table and not in the folders stay in it, with signals as they are measured now.
+the table and not in the folders stay in it, with signals as they are measured now. It prints what each study
+trained: an arm of several studies counts in the first.
 The last command judges predictions on families that they never saw, and writes the coefficients that are
 shipped.
 """
@@ -101,6 +102,31 @@ def added(earlier: Columns, later: Columns) -> Columns:
     return {name: values[kept] for name, values in both.items()}
 
 
+def trained_by(records: list[Record]) -> list[str]:
+    """What each study trained, as lines of a table; the last is of all together."""
+    first: dict[str, tuple[str, Result]] = {}
+    for record in records:
+        for one in record.finished:
+            first.setdefault(str(one.result.asked), (record.name, one.result))
+    by_study: dict[str, list[Result]] = {}
+    for name, result in first.values():
+        by_study.setdefault(name, []).append(result)
+    every = [result for _, result in first.values()]
+    head = "| study | tasks | arms | agents | learner | steps of all agents | minutes |", "|---" * 7 + "|"
+    return [*head, *(_trained(name, arms) for name, arms in by_study.items()), _trained("all", every)]
+
+
+def _trained(name: str, arms: list[Result]) -> str:
+    asked = [arm.asked for arm in arms]
+    tasks = len({one["environment"] for one in asked})
+    agents = sum(one["agents"] for one in asked)
+    learners = ", ".join(sorted({one["algorithm"].upper() for one in asked}))
+    steps = sum(one["agents"] * one["steps"] * one["policy_data"] for one in asked)
+    fleets = {(arm.about["finished"], arm.seconds) for arm in arms}  # an arm has the time of its fleet
+    minutes = sum(seconds for _, seconds in fleets) / 60
+    return f"| {name} | {tasks} | {len(arms)} | {agents:,} | {learners} | {steps:,.0f} | {minutes:.1f} |"
+
+
 def main(
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional],
     out: Path = Path("results/advice/table.csv"),
@@ -136,6 +162,7 @@ def main(
     table.write(out, rows)
     with replacing(beside) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **curves)
+    print(*trained_by(records), sep="\n")
     print(f"{len(rows)} arms of {len({row.task for row in rows})} tasks in {out}")
 
 

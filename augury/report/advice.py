@@ -131,5 +131,5 @@ def _validity(invalid: float | None) -> str:
     if invalid is None:
         return "not known"
     if invalid == 0:
-        return "in all transitions that the simulator was asked about"
-    return f"not in {percent(invalid)} of the transitions that the simulator was asked about"
+        return "yes: the simulator agrees with all that it was asked about"
+    return f"no: the simulator disagrees with {percent(invalid)} of what it was asked about"

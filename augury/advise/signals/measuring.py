@@ -115,10 +115,6 @@ def _asked(evidence: Evidence, names: Collection[str]) -> tuple[Fields, list[str
 def _remarks(known: Fields, ratio: float) -> list[str]:
     """What a reader should know about the numbers."""
     remarks = []
-    if known.get("invalid") == 1:
-        remarks.append("every augmented transition is invalid: the simulator disagrees with all of them")
-    elif known.get("invalid"):
-        remarks.append(f"{known['invalid']:.1%} of the augmented transitions are invalid")
     if known.get("observed_reward_density") == 0:
         remarks.append("the pilot saw no success: the ratio of reward densities is a guess")
     if known.get("data_multiplier_capped"):
