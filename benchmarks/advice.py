@@ -16,6 +16,7 @@ shipped.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +28,8 @@ from rich.progress import track
 
 from augury.advise import ground_truth, table
 from augury.advise.pilot import Pilot, gather, pilot_steps_for
-from augury.advise.signals.measuring import measure
+from augury.advise.signals.measuring import Signals as Measurement
+from augury.advise.signals.measuring import measuring
 from augury.advise.table import Described
 from augury.errors import UserError
 from augury.files import replacing
@@ -76,10 +78,19 @@ class Kept:
         return self._held[key]
 
 
+@lru_cache(maxsize=1)
+def measured(
+    environment: str, algorithm: str, replay_ratio: float, steps: int, augmentation: str, ratio: float
+) -> Callable[[float], Measurement]:
+    """What α does not change is measured once."""
+    pilot = pilot_of(environment, algorithm, replay_ratio, steps)
+    return measuring(pilot, augmentation, ratio=ratio, seed=0)
+
+
 def signals_of(arm: Described) -> Signals:
     """What would have been known before this arm was trained."""
-    pilot = pilot_of(arm.task, arm.algorithm, arm.replay_ratio, arm.steps)
-    return measure(pilot, arm.augmentation, ratio=arm.ratio, update_ratio=arm.update_ratio).values()
+    of = measured(arm.task, arm.algorithm, arm.replay_ratio, arm.steps, arm.augmentation, arm.ratio)
+    return of(arm.update_ratio).values()
 
 
 def curves_of(arms: list[Result]) -> Columns:

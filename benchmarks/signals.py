@@ -35,6 +35,7 @@ SHOWN = (
     "added_coverage",
     "evaluation_coverage",
     "evaluation_approach",
+    "evaluation_departure",
     "reward_density_ratio",
     "data_multiplier",
     "variance_ratio",

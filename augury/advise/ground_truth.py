@@ -34,7 +34,7 @@ def table_of(
     trained = {str(one.result.asked): one.result for record in records for one in record.finished}
     policy: dict[Setting, dict[float, Curves]] = defaultdict(dict)
     augmented = []
-    for result in sorted(trained.values(), key=lambda one: setting_of(one.asked)):
+    for result in sorted(trained.values(), key=lambda one: _order(one.asked)):
         asked = result.asked
         if asked["augmentation"] is None:
             policy[setting_of(asked)][asked["policy_data"]] = scores_of(result)
@@ -52,6 +52,11 @@ def setting_of(asked: Mapping[str, Any]) -> Setting:
     task = asked["environment"]
     replay_ratio = asked["updates"] / asked["collect"]
     return Setting(_family(task), task, asked["algorithm"], replay_ratio, asked["steps"])
+
+
+def _order(asked: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Arms that share a pilot follow each other, and among these arms that share copies."""
+    return *setting_of(asked), asked["augmentation"] or "", float(asked["ratio"]), asked["update_ratio"]
 
 
 def described(asked: Mapping[str, Any]) -> Described:

@@ -1,9 +1,12 @@
 """A pilot: a few thousand transitions of a short run without augmentation, from which signals are measured.
 
-    train one agent for `steps`, as the arm would, without augmentation
-    observed  ← its buffer, in the order of time
-    evaluated ← a few episodes of its policy without exploration
-    critic    ← what it believes actions are worth by then
+    train four agents for `steps`, as the arm would, without augmentation
+    observed  ← the buffer of the first, in the order of time
+    evaluated ← a few episodes of each one's policy, without exploration
+    critic    ← what the first believes actions are worth by then
+
+One policy goes where its own data is. Four of them show where a policy of this task may go: a cart that the
+first drives to the left, another drives to the right.
 
 The run goes through the fleet's own trainer, so any environment that can be trained on has a pilot. Its
 settings are the environment's defaults; only the random phase is shortened, so that there is a policy too.
@@ -11,7 +14,7 @@ settings are the environment's defaults; only the random phase is shortened, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -23,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury import envs
-from augury.advise.playing import played
+from augury.advise.playing import MOST_EVALUATED, played
 from augury.agents import Learner
 from augury.agents.networks import apply
 from augury.augmentations import augmentation
@@ -49,6 +52,8 @@ MOST_STEPS = 4_000
 FEWEST_STEPS = 200
 OF_ALL_STEPS = 0.25
 """A pilot's share of the steps that it advises on, at most."""
+POLICIES = 4
+"""Agents of a pilot; the first one's transitions are looked at, and all of them are evaluated."""
 RANDOM_SHARE = 0.5
 """Of a pilot's steps, at most: the rest follows a policy that learns."""
 PARTS = 10
@@ -69,10 +74,11 @@ class Pilot:
     finished: npt.NDArray[np.bool_]
     """Which of these are of an episode that the pilot saw to its end."""
     evaluated: Played
-    """Transitions of a few episodes of the final policy, without exploration."""
+    """Transitions of a few episodes of the agents' final policies, without exploration, agent by agent."""
     critic: Values
-    """The final critics' mean. Actions are in the environment's units."""
+    """The mean of the first agent's final critics. Actions are in the environment's units."""
     policy: Policy
+    """The first agent's."""
 
     @property
     def observation_bounds(self) -> Bounds:
@@ -116,7 +122,7 @@ def gather(
     watch: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> Pilot:
-    """A pilot of this many transitions, and of so many evaluation episodes, fewer where these are long.
+    """A pilot of this many transitions, and of so many evaluation episodes in all, fewer where these are long.
 
     Further settings are an arm's: `gather("goal2d", algorithm="sac")`. The same seed gives the same pilot.
     `watch` is called whenever another tenth of it is done.
@@ -134,21 +140,30 @@ def gather(
                 agents = trainer.advance(agents, first, after - first)
             watch()
     own: Agent = agents if isinstance(agents, Agent) else agents[0]  # programs that share a simulation
-    learner = jax.tree.map(lambda leaf: leaf[0], own.learner)
-    if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(learner)):
+    if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(own.learner)):
         raise UserError(f"the pilot diverged on {program.environment.name}: lower its learning_rate")
-
-    def act(observation: Observation) -> npt.NDArray[Any]:
-        return _in_blocks(partial(_acted, program, learner.actor), observation)
+    learners = [_of_agent(own.learner, number) for number in range(POLICIES)]
+    policies = [partial(_in_blocks, partial(_acted, program, learner.actor)) for learner in learners]
 
     def critic(observation: Observation, action: Any) -> Rows:
-        return _in_blocks(partial(_valued, program, learner), observation, action).astype(float)
+        return _in_blocks(partial(_valued, program, learners[0]), observation, action).astype(float)
 
     where: Any = envs.make(arm.environment)
-    one = jax.tree.map(lambda leaf: leaf[0], settings_of(arm))
     observed, finished = _in_time(program, np.asarray(own.buffers.observed)[0])
-    evaluated = played(program, one, where, learner.actor, act, episodes, seed)
-    return Pilot(arm, where, observed, finished, evaluated, critic, act)
+    shown = [
+        played(
+            program,
+            _of_agent(settings_of(arm), number),
+            where,
+            learners[number].actor,
+            policies[number],
+            episodes=-(-episodes // POLICIES),
+            most_steps=MOST_EVALUATED // POLICIES,
+            seed=seed + number,
+        )
+        for number in range(POLICIES)
+    ]
+    return Pilot(arm, where, observed, finished, in_a_row(shown), critic, policies[0])
 
 
 def _arm(environment: Any, steps: int, seed: int, settings: dict[str, Any]) -> Arm:
@@ -157,7 +172,7 @@ def _arm(environment: Any, steps: int, seed: int, settings: dict[str, Any]) -> A
     for name in settings:
         if name not in known:
             raise UserError(f"a pilot has no setting '{name}'{nearest(name, known)}")
-    asked = Arm(environment=environment, agents=1, seed=seed, **settings)
+    asked = Arm(environment=environment, agents=POLICIES, seed=seed, **settings)
     whole = resolved(replace(asked, steps=max(steps, 2**30)))
     arm = replace(
         asked,
@@ -186,6 +201,20 @@ def numbered(transition: Transition, last: npt.NDArray[np.bool_]) -> Played:
     """Transitions in the order of time, of which these are the last of their episodes."""
     episode: npt.NDArray[np.intp] = np.cumsum(last) - last
     return Played(transition, episode, _end_of(last) - np.arange(len(last)))
+
+
+def in_a_row(parts: Sequence[Played]) -> Played:
+    """One after the other; their episodes are numbered on."""
+    counts = [int(part.episode.max()) + 1 for part in parts]
+    firsts = np.cumsum([0, *counts[:-1]])
+    together: Played = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    return together._replace(
+        episode=np.concatenate([part.episode + first for part, first in zip(parts, firsts, strict=True)])
+    )
+
+
+def _of_agent(tree: Any, number: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[number], tree)
 
 
 def _end_of(last: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:

@@ -20,8 +20,9 @@ from augury.verify.base import Played, rows
 
 Flags = npt.NDArray[np.bool_]
 
-MOST_STEPS = 6_400
-"""Of all episodes together."""
+MOST_EVALUATED = 6_400
+"""Steps of all of a pilot's episodes together."""
+FEWEST_EPISODES = 2
 
 _PILOT = np.uint32(2**32 - 3)
 """Folded into an agent's key: episodes of their own, that no training and no evaluation has."""
@@ -33,23 +34,25 @@ def played(
     environment: Any,
     actor: Parameters,
     act: Callable[[Observation], npt.NDArray[Any]],
+    *,
     episodes: int,
+    most_steps: int,
     seed: int,
 ) -> Played:
     """So many episodes, one after the other; fewer, and not to their end, where they are long.
 
     `settings` are those of the agent alone.
     """
-    episodes = int(np.clip(4 * MOST_STEPS // environment.horizon, min(8, episodes), episodes))
+    episodes = int(np.clip(4 * most_steps // environment.horizon, min(FEWEST_EPISODES, episodes), episodes))
     if environment.runs_in == "host":
-        rounds = _on_host(environment, act, episodes, seed)
+        rounds = _on_host(environment, act, episodes, most_steps, seed)
     else:
-        rounds = _in_jax(program, settings, environment.horizon, actor, episodes)
+        rounds = _in_jax(program, settings, environment.horizon, actor, episodes, most_steps)
     return _one_after_the_other(rounds)
 
 
 def _in_jax(
-    program: Any, settings: Settings, horizon: int, actor: Parameters, episodes: int
+    program: Any, settings: Settings, horizon: int, actor: Parameters, episodes: int, most_steps: int
 ) -> list[Transition]:
     reset_key, step_key = jax.random.split(jax.random.fold_in(settings.key, _PILOT))
     states = _started(program, settings, jax.random.split(reset_key, episodes))
@@ -60,7 +63,7 @@ def _in_jax(
         truncated = np.full(episodes, number == horizon - 1)
         rounds.append(shown._replace(truncated=truncated & ~np.asarray(shown.terminated)))
         running &= ~np.asarray(shown.terminated)
-        if not running.any() or number * episodes >= MOST_STEPS:
+        if not running.any() or number * episodes >= most_steps:
             break
     return jax.tree.map(np.asarray, rounds)
 
@@ -85,7 +88,9 @@ def _stepped(
     )
 
 
-def _on_host(environment: Any, act: Callable[..., Any], episodes: int, seed: int) -> list[Transition]:
+def _on_host(
+    environment: Any, act: Callable[..., Any], episodes: int, most_steps: int, seed: int
+) -> list[Transition]:
     """With the extras that the environment has; engines stand still where an episode is over."""
     seeds = [
         int(np.random.SeedSequence(seed, spawn_key=(int(_PILOT), row)).generate_state(1, np.uint64)[0] >> 1)
@@ -95,7 +100,7 @@ def _on_host(environment: Any, act: Callable[..., Any], episodes: int, seed: int
     running = np.ones(episodes, bool)
     with closing(checked_engine(environment.vector(episodes, autoreset=False), environment)) as engine:
         observation, _ = engine.reset(seed=seeds)
-        while running.any() and len(rounds) * episodes < MOST_STEPS:
+        while running.any() and len(rounds) * episodes < most_steps:
             before = _in_single_precision(observation)
             action = act(before)
             observation, reward, terminated, truncated, infos = engine.step(action)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from augury.advise import gather, measure
-from augury.advise.pilot import numbered
+from augury.advise.pilot import POLICIES, in_a_row, numbered
 from augury.advise.signals.copies import copied
 from augury.augmentations import make
 from augury.envs import goal2d
@@ -18,6 +18,14 @@ def test_episodes_are_numbered_and_what_follows_in_them_is_counted():
     played = numbered(None, last)
     assert played.episode.tolist() == [0, 0, 0, 1, 2, 2]
     assert played.remaining.tolist() == [2, 1, 0, 0, 1, 0]
+
+
+def test_episodes_of_several_policies_are_numbered_on():
+    one, other = walked(40, seed=0), walked(60, seed=1)
+    both = in_a_row([one, other])
+    assert both.episode.tolist() == [*one.episode, *(other.episode + 2)]
+    assert both.remaining.tolist() == [*one.remaining, *other.remaining]
+    np.testing.assert_array_equal(both.transition.reward[40:], other.transition.reward)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,11 @@ def test_a_pilot_of_goal2d_is_what_goal2d_does_and_the_same_each_time():
         goes_on = np.flatnonzero(played.remaining[:-1] > 0)
         np.testing.assert_allclose(shown.observation[goes_on + 1], shown.next_observation[goes_on])
     shown = one.evaluated.transition
-    np.testing.assert_allclose(one.policy(shown.observation), shown.action, atol=1e-5)
+    own = one.policy(shown.observation)
+    alike = np.isclose(own, shown.action, atol=1e-5).all(1)
+    quarter = np.searchsorted(one.evaluated.episode, (one.evaluated.episode.max() + 1) // POLICIES)
+    assert alike[:quarter].all(), "the first agent's policy, then those of others"
+    assert not alike[quarter:].any()
     assert len(one.observed.episode) >= 1_000
     assert one.critic(shown.observation, shown.action).std() > 0
     for name in ("observed", "evaluated"):

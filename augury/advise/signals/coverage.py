@@ -6,8 +6,9 @@ over D: how far apart observed states lie.
     added     = share of x in f(D) with d(x, D) > ρ
     nearer    = share of e in E with d(e, D ∪ f(D)) < d(e, D)
     approach  = mean over E of log d(e, D) - log d(e, D ∪ f(D))
+    departure = mean over x in f(D) of log d(x, E) - log d(o, E)      o: what x is a copy of; d ≥ ρ here
 
-E are states that evaluation visits. All three are 0 for the identity. A copy of D's own kind, as of a
+E are states that evaluation visits. All four are 0 for the identity. A copy of D's own kind, as of a
 symmetry that starts already cover, is nearer to about half of E and adds little.
 """
 
@@ -35,10 +36,11 @@ class Coverage(NamedTuple):
     added: float
     nearer: float
     approach: float
+    departure: float
 
 
-def coverage(observed: Rows, augmented: Rows, evaluated: Rows) -> Coverage:
-    """Of whitened states, row by row."""
+def coverage(observed: Rows, augmented: Rows, origins: Rows, evaluated: Rows) -> Coverage:
+    """Of whitened states, row by row; `origins` are the observed states that the augmented ones are copies of."""
     for name, rows in (("observed", observed), ("augmented", augmented), ("evaluated", evaluated)):
         if len(rows) < FEWEST:
             raise UserError(f"coverage needs {FEWEST} {name} states, not {len(rows)}")
@@ -49,8 +51,11 @@ def coverage(observed: Rows, augmented: Rows, evaluated: Rows) -> Coverage:
     after = np.minimum(before, KDTree(augmented).query(evaluated)[0])
     # Rounding must not decide where both are practically there.
     floor = max(SAME, 1e-3 * radius)
+    visited = KDTree(evaluated)
+    away, home = (np.maximum(visited.query(rows)[0], radius) for rows in (augmented, origins))
     return Coverage(
         added=float((own.query(augmented)[0] > radius).mean()),
         nearer=float((after < before * (1 - SAME) - SAME).mean()),
         approach=float(np.log(np.maximum(before, floor) / np.maximum(after, floor)).mean()),
+        departure=float(np.log(away / home).mean()),
     )

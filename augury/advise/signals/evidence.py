@@ -128,16 +128,18 @@ def _of_coverage(evidence: Evidence) -> Fields:
     pilot, basis = evidence.pilot, evidence.basis
     chosen = np.concatenate([basis.order, basis.held_out])[:LOOKED_AT]
     # A copy counts only where its own transition is among those that are searched.
-    copies = rows(evidence.copies.transition, np.isin(evidence.copies.origin, chosen))
+    kept = np.isin(evidence.copies.origin, chosen)
     found = coverage.coverage(
         basis.space.where(rows(pilot.observed.transition, chosen)),
-        basis.space.where(copies),
+        basis.space.where(rows(evidence.copies.transition, kept)),
+        basis.space.where(rows(evidence.origins, kept)),
         basis.space.where(basis.evaluated),
     )
     return {
         "added_coverage": found.added,
         "evaluation_coverage": found.nearer,
         "evaluation_approach": found.approach,
+        "evaluation_departure": found.departure,
     }
 
 
@@ -153,6 +155,10 @@ def _of_reward(evidence: Evidence) -> Fields:
         "augmented_reward_density": found.augmented,
         "reward_density_ratio": found.ratio,
     }
+
+
+def _of_sparsity(evidence: Evidence) -> Fields:
+    return {"common_reward": reward.common(np.asarray(evidence.pilot.observed.transition.reward))}
 
 
 def _of_kernel(evidence: Evidence) -> Fields:
@@ -209,6 +215,7 @@ SIGNALS: Mapping[str, Callable[[Evidence], Fields]] = MappingProxyType(
         "validity": _of_validity,
         "coverage": _of_coverage,
         "reward": _of_reward,
+        "sparsity": _of_sparsity,
         "kernel": _of_kernel,
         "values": _of_values,
         "asymmetry": _of_asymmetry,

@@ -6,6 +6,10 @@
 
 Half an observed transition keeps the ratio finite where there are none: 0 of 4,000 is less evidence than 0 of
 40,000.
+
+Whether reward is sparse is another matter: a task with a goal may reward every step by the distance to it.
+
+    common(D) = share of D that gets the most common reward          near 1 where reward is sparse
 """
 
 from __future__ import annotations
@@ -37,6 +41,13 @@ def density(observed: Flags, augmented: Flags) -> Density:
         raise UserError("reward density needs observed and augmented transitions")
     least, before, after = 0.5 / len(observed), float(observed.mean()), float(augmented.mean())
     return Density(before, after, (after + least) / (before + least))
+
+
+def common(rewards: Rows) -> float:
+    """The share of the most common reward."""
+    if not len(rewards):
+        raise UserError("reward density needs observed and augmented transitions")
+    return float(np.unique(rewards, return_counts=True)[1].max() / len(rewards))
 
 
 def rewarding(observed: Rows, augmented: Rows) -> tuple[Flags, Flags]:
