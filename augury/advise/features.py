@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from math import exp2
+from math import exp, exp2
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,9 @@ Signals = Mapping[str, float | None]
 
 UNIT = 100_000
 """Steps, in which budgets are counted."""
+
+_RAREST = 10.0
+"""-log2 of a share of rewarded transitions: from a thousandth on, it is as good as none."""
 
 
 class Settings(NamedTuple):
@@ -75,8 +78,14 @@ def _log2_within(low: float, high: float) -> Callable[[float], float]:
     return lambda value: min(max(math.log2(max(value, 1e-12)), low), high)
 
 
-def _rarity(density: float) -> float:
-    return -math.log2(min(max(density, 1e-3), 1))
+def _rarity(signals: Signals, _: Settings) -> float | None:
+    """-log2 of the share of rewarded transitions, where reward is sparse: no step is like it otherwise."""
+    density, common = _known(signals, "observed_reward_density"), _known(signals, "common_reward")
+    if common == 1:
+        return _RAREST  # none was seen
+    return (
+        None if density is None or common is None else common * min(-math.log2(max(density, 1e-3)), _RAREST)
+    )
 
 
 def _weight(settings: Settings) -> float:
@@ -88,7 +97,11 @@ def _wrong(signals: Signals, settings: Settings) -> float | None:
     share, error = _known(signals, "invalid"), _known(signals, "relative_error")
     if share == 0:
         return 0.0
-    return None if share is None or error is None else _weight(settings) * math.log2(1 + 10 * share * error)
+    if share is None or error is None:
+        return None
+    return _weight(settings) * math.log2(
+        1 + (share * error) ** 2
+    )  # small ones are forgiven: bias counts squared
 
 
 def _wrong_reward(signals: Signals, settings: Settings) -> float | None:
@@ -98,20 +111,25 @@ def _wrong_reward(signals: Signals, settings: Settings) -> float | None:
 
 VARIABLES = (
     Variable("reach", "the data it is like", _signal("data_multiplier", _log2_within(0, 6)), exp2),
-    Variable("approach", "how near it comes to evaluation", _signal("evaluation_approach", float)),
     Variable("nearer", "the evaluated states it comes near", _signal("evaluation_coverage", float)),
     Variable("new", "the new states it adds", _signal("added_coverage", float)),
+    Variable(
+        "departure",
+        "how much farther from evaluation its copies lie",
+        _signal("evaluation_departure", lambda value: min(max(value, -2), 2)),
+        exp,
+    ),
     Variable(
         "reward",
         "how much more often it is rewarded",
         _signal("reward_density_ratio", _log2_within(-8, 8)),
         exp2,
     ),
+    Variable("rare", "the share of rewarded transitions", _rarity, lambda value: exp2(-value)),
     Variable(
-        "rare",
-        "the share of rewarded transitions",
-        _signal("observed_reward_density", _rarity),
-        lambda value: exp2(-value),
+        "progress",
+        "how far a short pilot has learned",
+        _signal("progress", lambda value: min(max(value, 0), 2)),
     ),
     Variable(
         "values",
@@ -141,35 +159,32 @@ VARIABLES = (
 
 TERMS = (
     Term(("reach",), 1, "what is like more data is worth more data"),
-    Term(("approach",), 1),
     Term(("nearer",), 1, "coverage counts where policies are evaluated"),
     Term(("new",), 1),
+    Term(("departure",), -1, "what lies where no policy goes takes the place of what is used"),
     Term(("reward",), 1, "reward that is rarely seen is what limits sparse tasks"),
     Term(("rare",), 1, "where reward is common, little is left to gain"),
+    Term(("progress",), -1, "what a short pilot learns needs no help"),
     Term(("rare", "nearer"), 1),
     Term(("rare", "reward"), 1),
     Term(("values",), 1),
     Term(("asymmetry",), 1, "a critic that is symmetric already has nothing to learn from it"),
     Term(("wrong",), -1, "wrong transitions teach wrong values"),
-    Term(("wrong", "wrong"), -1, "a small error is forgiven, a large one is not"),
     Term(("wrong reward",), -1),
-    Term(("wrong reward", "wrong reward"), -1),
     Term(("copies",)),
     Term(("weight",)),
-    Term(("weight", "weight"), -1, "what crowds out the other kind of data helps no more"),
     Term(("budget",)),
     Term(("replay",)),
     Term(("reach", "copies"), 1, "more copies reach further"),
     Term(("reach", "weight"), 1, "what copies add counts as far as they are learned from"),
     Term(("reach", "wrong"), -1, "what is wrong does more harm where nothing else is known"),
     Term(("reward", "weight"), 1),
-    Term(("values", "weight"), 1),
     Term(("copies", "weight")),
     Term(("copies", "replay")),
 )
 
 NAMES = tuple(variable.name for variable in VARIABLES)
-OF_THE_TASK = ("rare", "copies", "weight", "budget", "replay")
+OF_THE_TASK = ("rare", "progress", "copies", "weight", "budget", "replay")
 """Variables that do not depend on what the augmentation does; all others are 0 if it changes nothing."""
 
 

@@ -122,7 +122,7 @@ def gather(
     watch: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> Pilot:
-    """A pilot of this many transitions, and of so many evaluation episodes in all, fewer where these are long.
+    """A pilot of so many transitions, and of so many evaluation episodes in all, fewer where these are long.
 
     Further settings are an arm's: `gather("goal2d", algorithm="sac")`. The same seed gives the same pilot.
     `watch` is called whenever another tenth of it is done.

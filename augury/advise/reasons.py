@@ -7,6 +7,7 @@ else it adds; then comes what it adds where the policy is evaluated, then what i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from augury.advise.signals.validity import MOST_ERROR
@@ -19,6 +20,8 @@ NOTABLE_ERROR = 0.005
 NOTABLE_COVERAGE = 0.1
 """Share of evaluated states from which on new data is worth a sentence."""
 NOTABLE_MULTIPLIER = 1.1
+NOTABLE_DEPARTURE = 1.5
+"""Factor by which copies lie farther from what evaluation visits."""
 NOTABLE_DENSITY = 1.5
 """Factor by which reward must be more or less frequent."""
 NOTABLE_ASYMMETRY = 0.05
@@ -29,7 +32,7 @@ def reasons(signals: Known) -> tuple[str, ...]:
     """What speaks for and against an augmentation, the weightiest first; never empty."""
     if not measured(signals):
         return ("nothing about it could be measured",)
-    said = [*_validity(signals), *_coverage(signals), *_reward(signals), *_asymmetry(signals)]
+    said = [said for of in (_validity, _coverage, _departure, _reward, _asymmetry) for said in of(signals)]
     if not any(signals.get(name) is not None for name in _ADDING):
         said.append("what it adds could not be measured")
     return tuple(said)
@@ -87,6 +90,13 @@ def _coverage(signals: Known) -> list[str]:
         capped = "at least " if signals.get("data_multiplier_capped") else ""
         said.append(f"its transitions lie as widely there as {capped}{multiplier:.1f} times the data")
     return [", and ".join(said)]
+
+
+def _departure(signals: Known) -> list[str]:
+    factor = math.exp(signals.get("evaluation_departure") or 0)
+    if factor < NOTABLE_DEPARTURE or (signals.get("invalid") or 0) >= HARDLY_VALID:
+        return []
+    return [f"its copies lie {factor:.1f} times as far from what evaluation visits as what was observed"]
 
 
 def _reward(signals: Known) -> list[str]:

@@ -278,6 +278,7 @@ def test_what_could_not_be_applied_is_not_trained_either():
         ({"invalid": 0.0, "evaluation_coverage": 0.4, "data_multiplier": 3.0}, "40% of the states"),
         ({"invalid": 0.0, "evaluation_coverage": 0.0, "data_multiplier": 1.0}, "hardly any new state"),
         ({"invalid": 0.0, "added_coverage": 0.9, "evaluation_coverage": 0.0}, "evaluation does not visit"),
+        ({"invalid": 0.0, "evaluation_coverage": 0.4, "evaluation_departure": 0.7}, "2.0 times as far from"),
         ({"invalid": 0.0, "reward_density_ratio": 4.0}, "rewarded 4.0 times more often"),
         ({"invalid": 0.0, "reward_density_ratio": 0.25}, "rewarded 4.0 times less often"),
         ({"invalid": 0.0, "observed_reward_density": 0.0, "augmented_reward_density": 0.02}, "none was"),

@@ -12,7 +12,7 @@ from augury.advise.signals.coverage import coverage
 from augury.advise.signals.kernel import Curve, multiplier, variances
 from augury.advise.signals.points import LEAST_SPREAD, Whitening
 from augury.advise.signals.replay import replayed
-from augury.advise.signals.reward import common, density, rewarding
+from augury.advise.signals.reward import common, density, progress, rewarding
 from augury.advise.signals.validity import Scales, validity
 from augury.advise.signals.values import Rated, log_error_ratio
 from augury.envs.goal2d import Goal2D
@@ -80,6 +80,11 @@ def test_reward_is_sparse_where_most_steps_get_the_same():
     assert common(np.r_[np.full(98, -1.0), 0, 0]) == 0.98
     assert common(np.arange(50.0)) == 0.02
     assert common(np.zeros(7)) == 1
+
+
+def test_progress_is_what_policies_gain_on_what_was_observed():
+    assert progress(np.array([-1.0, 1.0]), np.array([1.0, 2.0])) == 1.5
+    assert progress(np.full(9, 0.1), np.array([5.0])) == 0, "without differences there is no unit"
 
 
 def test_rewards_beyond_the_upper_decile_count_where_success_is_not_defined():

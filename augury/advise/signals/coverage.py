@@ -40,7 +40,7 @@ class Coverage(NamedTuple):
 
 
 def coverage(observed: Rows, augmented: Rows, origins: Rows, evaluated: Rows) -> Coverage:
-    """Of whitened states, row by row; `origins` are the observed states that the augmented ones are copies of."""
+    """Of whitened states, row by row; `origins` are those that the augmented ones are copies of."""
     for name, rows in (("observed", observed), ("augmented", augmented), ("evaluated", evaluated)):
         if len(rows) < FEWEST:
             raise UserError(f"coverage needs {FEWEST} {name} states, not {len(rows)}")

@@ -157,8 +157,13 @@ def _of_reward(evidence: Evidence) -> Fields:
     }
 
 
-def _of_sparsity(evidence: Evidence) -> Fields:
-    return {"common_reward": reward.common(np.asarray(evidence.pilot.observed.transition.reward))}
+def _of_task(evidence: Evidence) -> Fields:
+    observed, evaluated = evidence.pilot.observed.transition, evidence.pilot.evaluated.transition
+    rewards = np.asarray(observed.reward, float)
+    return {
+        "common_reward": reward.common(rewards),
+        "progress": reward.progress(rewards, np.asarray(evaluated.reward, float)),
+    }
 
 
 def _of_kernel(evidence: Evidence) -> Fields:
@@ -215,7 +220,7 @@ SIGNALS: Mapping[str, Callable[[Evidence], Fields]] = MappingProxyType(
         "validity": _of_validity,
         "coverage": _of_coverage,
         "reward": _of_reward,
-        "sparsity": _of_sparsity,
+        "task": _of_task,
         "kernel": _of_kernel,
         "values": _of_values,
         "asymmetry": _of_asymmetry,

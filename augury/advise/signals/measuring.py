@@ -36,13 +36,15 @@ class Signals:
     evaluation_approach: float | None = None
     """Mean log ratio of the distance to the nearest state, without and with augmented ones."""
     evaluation_departure: float | None = None
-    """Mean log ratio of the distance to the nearest evaluated state, of copies and of what they are copies of."""
+    """Mean log ratio of the distances of copies, and of their originals, to the nearest evaluated state."""
     observed_reward_density: float | None = None
     augmented_reward_density: float | None = None
     reward_density_ratio: float | None = None
     """Of augmented to observed, smoothed so that it is finite."""
     common_reward: float | None = None
     """Share of observed transitions that get the most common reward: near 1 where reward is sparse."""
+    progress: float | None = None
+    """How much better evaluated steps are rewarded than observed ones, in standard deviations of these."""
     data_multiplier: float | None = None
     """How many times as much observed data would leave as little unknown at evaluated transitions."""
     data_multiplier_capped: bool | None = None

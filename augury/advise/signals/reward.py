@@ -8,8 +8,10 @@ Half an observed transition keeps the ratio finite where there are none: 0 of 4,
 40,000.
 
 Whether reward is sparse is another matter: a task with a goal may reward every step by the distance to it.
+And where a short pilot learns already, little is left for augmentation to speed up.
 
-    common(D) = share of D that gets the most common reward          near 1 where reward is sparse
+    common(D)      = share of D that gets the most common reward          near 1 where reward is sparse
+    progress(D, E) = (mean reward of E - mean reward of D) / standard deviation of D's
 """
 
 from __future__ import annotations
@@ -48,6 +50,12 @@ def common(rewards: Rows) -> float:
     if not len(rewards):
         raise UserError("reward density needs observed and augmented transitions")
     return float(np.unique(rewards, return_counts=True)[1].max() / len(rewards))
+
+
+def progress(observed: Rows, evaluated: Rows) -> float:
+    """How much better evaluated steps are rewarded than observed ones; 0 where all rewards are equal."""
+    spread = observed.std()
+    return float((evaluated.mean() - observed.mean()) / spread) if np.ptp(observed) > 0 else 0.0
 
 
 def rewarding(observed: Rows, augmented: Rows) -> tuple[Flags, Flags]:
