@@ -40,7 +40,7 @@ def main() -> None:
         for arm in (arm for arm in arms if arm.asked["augmentation"] is not None and _plain(arm)):
             signals, notes = _signals(arm)
             asked = arm.asked
-            settings = Settings(float(asked["ratio"]), asked["update_ratio"], asked["steps"])
+            settings = Settings(float(asked["ratio"]), asked["update_ratio"])
             prediction = model.predict(signals, settings)
             none = nones.get(_task(arm))
             cells = [_task(arm), arm.label, "not trained" if none is None else _gain(arm, none)]

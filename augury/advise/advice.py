@@ -155,10 +155,10 @@ def _advice(name: str, augmentation: Any, arm: Arm, model: Model, pilot: Measure
         return pilot.of(name, augmentation, ratio, update_ratio)[0]
 
     works = measured(signals(1.0, 1.0))
-    best = model.best(signals, arm.steps) if works else None
+    best = model.best(signals) if works else None
     ratio, update_ratio = (best.ratio, best.update_ratio) if best is not None else (1.0, 1.0)
     known, notes = pilot.of(name, augmentation, ratio, update_ratio)
-    asked = Settings(ratio, update_ratio, arm.steps)
+    asked = Settings(ratio, update_ratio)
     prediction = model.predict(known, asked) if best is None else best.prediction
     return Advice(
         augmentation=name,

@@ -21,9 +21,6 @@ Signals = Mapping[str, float | None]
 """Measured by `augury.advise.signals`, by name; None, or absent, is not known."""
 
 
-UNIT = 100_000
-"""Steps, in which budgets are counted."""
-
 _RAREST = 10.0
 """-log2 of a share of rewarded transitions: from a thousandth on, it is as good as none."""
 
@@ -33,7 +30,6 @@ class Settings(NamedTuple):
 
     ratio: float
     update_ratio: float
-    steps: int
 
 
 class Variable(NamedTuple):
@@ -147,12 +143,6 @@ VARIABLES = (
     Variable(
         "weight", "how much of a batch is augmented", lambda _, settings: _weight(settings), lambda it: it / 2
     ),
-    Variable(
-        "budget",
-        "the number of steps",
-        lambda _, settings: math.log2(settings.steps / UNIT),
-        lambda value: UNIT * exp2(value),
-    ),
     Variable("replay", "the replay ratio", _signal("replay_ratio", _log2_within(-8, 8)), exp2),
 )
 """Shares and logarithms, so that one of each is much, whatever the task."""
@@ -173,7 +163,6 @@ TERMS = (
     Term(("wrong reward",), -1),
     Term(("copies",)),
     Term(("weight",)),
-    Term(("budget",)),
     Term(("replay",)),
     Term(("reach", "copies"), 1, "more copies reach further"),
     Term(("reach", "weight"), 1, "what copies add counts as far as they are learned from"),
@@ -184,7 +173,7 @@ TERMS = (
 )
 
 NAMES = tuple(variable.name for variable in VARIABLES)
-OF_THE_TASK = ("rare", "progress", "copies", "weight", "budget", "replay")
+OF_THE_TASK = ("rare", "progress", "copies", "weight", "replay")
 """Variables that do not depend on what the augmentation does; all others are 0 if it changes nothing."""
 
 
@@ -201,7 +190,7 @@ def changing_nothing(variables: Values) -> Values:
 
 def settings_of(arm: Described) -> Settings:
     """Of an arm of the table."""
-    return Settings(arm.ratio, arm.update_ratio, arm.steps)
+    return Settings(arm.ratio, arm.update_ratio)
 
 
 def terms_of(variables: Values) -> Values:

@@ -140,9 +140,10 @@ def gather(
                 agents = trainer.advance(agents, first, after - first)
             watch()
     own: Agent = agents if isinstance(agents, Agent) else agents[0]  # programs that share a simulation
-    if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(own.learner)):
+    trained = jax.tree.map(np.asarray, own.learner)  # agents of several devices meet on the host
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(trained)):
         raise UserError(f"the pilot diverged on {program.environment.name}: lower its learning_rate")
-    learners = [_of_agent(own.learner, number) for number in range(POLICIES)]
+    learners = [_of_agent(trained, number) for number in range(POLICIES)]
     policies = [partial(_in_blocks, partial(_acted, program, learner.actor)) for learner in learners]
 
     def critic(observation: Observation, action: Any) -> Rows:

@@ -111,7 +111,7 @@ class Model:
     interval over augmentations of families that were left out. None where no arms differ in m and α alone."""
 
     def predict(self, signals: Signals, settings: Settings) -> Prediction:
-        """The worth with these m, α and steps."""
+        """The worth with these m and α."""
         known = variables_of(signals, settings)
         [variables] = self.familiar.expected(known[None])
         unknown = tuple(np.array(NAMES, object)[~np.isfinite(known)])
@@ -125,7 +125,7 @@ class Model:
         worth = Estimate(float(2**middle), float(2**low), float(2**high))
         return Prediction(worth, float(2**batch), helps, "", unknown)
 
-    def best(self, signals: Signals | Callable[[float, float], Signals], steps: int) -> Best | None:
+    def best(self, signals: Signals | Callable[[float, float], Signals]) -> Best | None:
         """The m and α of the grid with the largest predicted worth; None where all of it is outside.
 
         Signals may depend on m and α.
@@ -133,7 +133,7 @@ class Model:
         found: list[Best] = []
         for ratio, update_ratio in self.grid:
             measured = signals(ratio, update_ratio) if callable(signals) else signals
-            predicted = self.predict(measured, Settings(ratio, update_ratio, steps))
+            predicted = self.predict(measured, Settings(ratio, update_ratio))
             if predicted.worth is not None:
                 found.append(Best(ratio, update_ratio, predicted))
         # Of equal ones, as of all that are censored, the one nearest to m = α = 1: it costs least.
