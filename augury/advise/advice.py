@@ -28,10 +28,10 @@ from augury.fleet import Arm, resolved
 
 Verdict = Literal["helps", "does not help", "undecided", "wrong", "not known"]
 
-HARDLY_ALIKE = 1.0
-"""An augmentation is called wrong, whatever is predicted, if half of its transitions are invalid by as much
-as a step changes (from there on the table's arms begin to lose), or end wrongly, or if its rewards are wrong
-by half of their range."""
+HARDLY_ALIKE = 1.5
+"""An augmentation is called wrong, whatever is predicted, if half of its transitions are invalid by as many
+times what a step changes (from there on most of the table's arms lose), or end wrongly, or if its rewards are
+wrong by half of their range."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,10 @@ def _advice(name: str, augmentation: Any, arm: Arm, model: Model, pilot: Measure
     known, notes = pilot.of(name, augmentation, ratio, update_ratio)
     asked = Settings(ratio, update_ratio)
     prediction = model.predict(known, asked) if best is None else best.prediction
+    if prediction.worth is not None and arm.steps > (most := model.provenance.steps):
+        notes += (
+            f"arms of the table trained {most:,} steps at most: what holds at {arm.steps:,} is not known",
+        )
     return Advice(
         augmentation=name,
         environment=envs.reference(arm.environment),

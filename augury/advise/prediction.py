@@ -83,6 +83,8 @@ class Provenance:
     rows: int
     families: tuple[str, ...]
     algorithms: tuple[str, ...]
+    steps: int
+    """Those of the arms that trained longest."""
     digest: str
     """Of the table's file."""
     made: str
@@ -183,6 +185,7 @@ def fit(rows: Sequence[Row], made: str | None = None) -> Model:
             len(kept),
             tuple(sorted(set(families))),
             tuple(sorted({row.algorithm for row in kept})),
+            max(row.steps for row in kept),
             table.digest(rows),
             made or datetime.date.today().isoformat(),
         ),

@@ -216,6 +216,14 @@ def test_an_augmentation_that_was_edited_is_measured_again(line, capsys, monkeyp
 
 
 @pytest.mark.slow
+def test_budgets_beyond_the_table_are_noted(line):
+    longest = coefficients.read().provenance.steps
+    for steps, noted in ((longest, False), (5 * longest, True)):
+        [said] = advise("line:line", ["line:mirror"], pilot_steps=1000, steps=steps)
+        assert any("steps at most" in note for note in said.notes) == noted
+
+
+@pytest.mark.slow
 def test_one_is_told_how_far_it_is(line):
     told = []
     advise(
@@ -245,6 +253,7 @@ def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
     ("signals", "verdict"),
     [
         ({"invalid": 1.0, "relative_error": 0.1}, "helps"),  # as the table's small errors do
+        ({"invalid": 1.0, "relative_error": 1.2}, "helps"),
         ({"invalid": 1.0, "relative_error": 2.0}, "wrong"),
         ({"invalid": 0.1, "relative_error": 2.0}, "helps"),
         ({"invalid": 0.0, "reward_error": 0.6}, "wrong"),
@@ -252,7 +261,7 @@ def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
         ({"invalid": None, "relative_error": None}, "undecided"),
     ],
 )
-def test_only_what_is_wrong_by_as_much_as_a_step_changes_is_called_wrong(signals, verdict):
+def test_only_what_is_wrong_by_more_than_a_step_changes_is_called_wrong(signals, verdict):
     predicted = Prediction(Estimate(2.0, 1.5, 3.0), 1.0, 0.95, "", ())
     advice = Advice("mirror", "line", 1_000, 1.0, 1.0, signals, (), predicted)
     assert advice.verdict == verdict
