@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from augury.advise.advice import Advice, Verdict
+from augury.advise.fitting import MOST
 from augury.advise.reasons import percent
 from augury.advise.spread import Spread
 from augury.files import replacing
@@ -60,14 +61,21 @@ def cards(found: Sequence[Advice]) -> RenderableType:
     return Group(*parts)
 
 
+def _times(worth: float) -> str:
+    """A multiple; the largest that was measured may be more."""
+    return f"{worth:.2g}" + ("+" if worth >= 2**MOST else "")
+
+
 def facts_of(advice: Advice) -> list[tuple[str, str]]:
     """What a card says below its verdict, in its order."""
     facts = [("valid", _validity(advice.signals.get("invalid")))]
     if advice.verdict == "wrong":
         pass  # what it would be worth to learn something false is no advice
     elif (worth := advice.prediction.worth) is not None:
-        said = f"{worth.middle:.2g} [{worth.low:.2g}, {worth.high:.2g}] times the policy's own data"
-        facts.append(("worth", f"{said}, for {advice.steps:,} steps"))
+        middle, low, high = map(_times, worth)
+        facts.append(
+            ("worth", f"{middle} [{low}, {high}] times the policy's own data, for {advice.steps:,} steps")
+        )
         facts.append(
             ("", f"copies that change nothing: {advice.prediction.batch:.2g}, since batches are larger")
         )
