@@ -93,7 +93,7 @@ def loaded(path: Path) -> tuple[mujoco.MjModel, int]:
     spec = mujoco.MjSpec.from_file(str(path))
     missing = 0
     for mesh in spec.meshes:
-        if mesh.file and not any(path.parent.rglob(Path(mesh.file).name)):
+        if mesh.file and _absent(Path(mesh.file), path.parent):
             missing, mesh.file = missing + 1, ""
             mesh.scale = [1, 1, 1]
             mesh.uservert = [place for corner in product((-CUBE, CUBE), repeat=3) for place in corner]
@@ -101,6 +101,11 @@ def loaded(path: Path) -> tuple[mujoco.MjModel, int]:
         texture.file, texture.cubefiles = "", [""] * 6
         texture.builtin, texture.width, texture.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 1, 1
     return spec.compile(), missing
+
+
+def _absent(mesh: Path, folder: Path) -> bool:
+    """MuJoCo writes whole paths where it found no file, and others as the model has them."""
+    return not (mesh.exists() if mesh.is_absolute() else any(folder.rglob(mesh.name)))
 
 
 def worst(found: Audit) -> str:
