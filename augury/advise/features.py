@@ -22,7 +22,7 @@ Signals = Mapping[str, float | None]
 
 
 _RAREST = 10.0
-"""-log2 of a share of rewarded transitions: from a thousandth on, it is as good as none."""
+"""-log2 of about a thousandth: rarer rewards are as good as none, and none was seen where all are equal."""
 
 
 class Settings(NamedTuple):
@@ -75,13 +75,13 @@ def _log2_within(low: float, high: float) -> Callable[[float], float]:
 
 
 def _rarity(signals: Signals, _: Settings) -> float | None:
-    """-log2 of the share of rewarded transitions, where reward is sparse: no step is like it otherwise."""
+    """How rare reward is: -log2 of the share of rewarded transitions, as far as reward is sparse at all."""
     density, common = _known(signals, "observed_reward_density"), _known(signals, "common_reward")
     if common == 1:
-        return _RAREST  # none was seen
-    return (
-        None if density is None or common is None else common * min(-math.log2(max(density, 1e-3)), _RAREST)
-    )
+        return _RAREST
+    if density is None or common is None:
+        return None
+    return common * -math.log2(max(density, 1e-3))
 
 
 def _weight(settings: Settings) -> float:
@@ -95,9 +95,8 @@ def _wrong(signals: Signals, settings: Settings) -> float | None:
         return 0.0
     if share is None or error is None:
         return None
-    return _weight(settings) * math.log2(
-        1 + (share * error) ** 2
-    )  # small ones are forgiven: bias counts squared
+    squared = (share * error) ** 2  # as bias counts against variance: small errors are forgiven
+    return _weight(settings) * math.log2(1 + squared)
 
 
 def _wrong_reward(signals: Signals, settings: Settings) -> float | None:

@@ -19,6 +19,7 @@ from augury.advise.reasons import reasons
 from augury.advise.table import digest, read
 from augury.cli import main
 from augury.fleet import Arm
+from augury.report.advice import facts_of
 from augury.runs.statistics import Estimate
 from tests.advise.test_prediction import table
 
@@ -265,6 +266,12 @@ def test_only_what_is_wrong_by_more_than_a_step_changes_is_called_wrong(signals,
     predicted = Prediction(Estimate(2.0, 1.5, 3.0), 1.0, 0.95, "", ())
     advice = Advice("mirror", "line", 1_000, 1.0, 1.0, signals, (), predicted)
     assert advice.verdict == verdict
+
+
+def test_a_worth_at_the_end_of_what_was_measured_may_be_more():
+    predicted = Prediction(Estimate(8.0, 2.5, 8.0), 1.0, 0.95, "", ())
+    facts = dict(facts_of(Advice("mirror", "line", 1_000, 1.0, 1.0, {"invalid": 0.0}, (), predicted)))
+    assert facts["worth"].startswith("8+ [2.5, 8+] times")
 
 
 def test_what_could_not_be_applied_is_not_trained_either():
