@@ -151,10 +151,11 @@ def gather(
 
     where: Any = envs.make(arm.environment)
     observed, finished = _in_time(program, np.asarray(own.buffers.observed)[0])
+    of_agents = settings_of(arm)
     shown = [
         played(
             program,
-            _of_agent(settings_of(arm), number),
+            _of_agent(of_agents, number),
             where,
             learners[number].actor,
             policies[number],

@@ -32,7 +32,8 @@ def reasons(signals: Known) -> tuple[str, ...]:
     """What speaks for and against an augmentation, the weightiest first; never empty."""
     if not measured(signals):
         return ("nothing about it could be measured",)
-    said = [said for of in (_validity, _coverage, _departure, _reward, _asymmetry) for said in of(signals)]
+    weightiest_first = (_validity, _coverage, _departure, _reward, _asymmetry)
+    said = [sentence for sentences in weightiest_first for sentence in sentences(signals)]
     if not any(signals.get(name) is not None for name in _ADDING):
         said.append("what it adds could not be measured")
     return tuple(said)

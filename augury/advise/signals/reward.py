@@ -47,15 +47,14 @@ def density(observed: Flags, augmented: Flags) -> Density:
 
 def common(rewards: Rows) -> float:
     """The share of the most common reward."""
-    if not len(rewards):
-        raise UserError("reward density needs observed and augmented transitions")
     return float(np.unique(rewards, return_counts=True)[1].max() / len(rewards))
 
 
 def progress(observed: Rows, evaluated: Rows) -> float:
     """How much better evaluated steps are rewarded than observed ones; 0 where all rewards are equal."""
-    spread = observed.std()
-    return float((evaluated.mean() - observed.mean()) / spread) if np.ptp(observed) > 0 else 0.0
+    if np.ptp(observed) == 0:
+        return 0.0
+    return float((evaluated.mean() - observed.mean()) / observed.std())
 
 
 def rewarding(observed: Rows, augmented: Rows) -> tuple[Flags, Flags]:
