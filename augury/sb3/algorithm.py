@@ -24,16 +24,22 @@ def calling_algorithm(*methods: str) -> OffPolicyAlgorithm | None:
     """The algorithm one of whose methods is calling: SB3 does not tell a buffer who owns it."""
     frame = inspect.currentframe()
     while frame is not None:
-        owner = frame.f_locals.get("self")
-        if frame.f_code.co_name in methods and isinstance(owner, OffPolicyAlgorithm):
-            return owner
+        if frame.f_code.co_name in methods:  # asked first: looking at a frame's variables copies them
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, OffPolicyAlgorithm):
+                return owner
         frame = frame.f_back
     return None
 
 
 def takes_more_rows(algorithm: OffPolicyAlgorithm) -> bool:
     """Whether `train` takes a batch as it comes. SB3's own does; of any other we cannot know."""
-    definer = next(base for base in type(algorithm).__mro__ if "train" in vars(base))
+    return _trains_as_sb3(type(algorithm))
+
+
+@cache
+def _trains_as_sb3(kind: type[OffPolicyAlgorithm]) -> bool:
+    definer = next(base for base in kind.__mro__ if "train" in vars(base))
     return definer.__module__.split(".")[0] == "stable_baselines3"
 
 

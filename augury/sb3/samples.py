@@ -99,14 +99,15 @@ def as_samples(buffer: AugmentedReplayBuffer, transitions: Transition, env: VecN
 
 def joined(observed: Any, augmented: Any, is_augmented: Rows) -> Any:
     """Observed and augmented rows together; `is_augmented` says which of the two each row is."""
-    place = np.argsort(np.argsort(is_augmented, kind="stable"))  # of each row, the observed ones first
-    in_order = bool((place == np.arange(len(place))).all())
+    place: Rows = None  # of each row, where the observed ones stand first
+    if (is_augmented[1:] < is_augmented[:-1]).any():
+        place = np.argsort(np.argsort(is_augmented, kind="stable"))
 
     def join(first: Any, second: Any) -> Any:
         if isinstance(first, dict):
             return {key: join(first[key], second[key]) for key in first}
         both = th.cat((first, second))
-        return both if in_order else both[th.as_tensor(place, device=both.device)]
+        return both if place is None else both[th.as_tensor(place, device=both.device)]
 
     pairs = zip(observed, augmented, strict=True)
     return type(observed)(*(None if first is None else join(first, second) for first, second in pairs))
