@@ -15,6 +15,7 @@ Rows are computed in blocks, so that a row's numbers do not depend on how many o
 
 from __future__ import annotations
 
+import itertools
 from functools import cache, partial
 from typing import Any
 
@@ -31,6 +32,8 @@ RENEWALS, STEPS_EACH = 2, 10
 BLOCK, SMALL_BLOCK = 16, 2
 """Rows computed together. With two, all arrays are so small that XLA computes on one thread: a few rows are
 then finished in a third of the time."""
+_CARRIED = np.cumsum([LOAD[0], *(link.mass for link in reversed(LINKS))])[:0:-1]
+"""The mass behind each joint: of its link, of those that follow, and of the load."""
 _HAND_COSINE = 2**-0.5
 """The hand is rotated by -45° against the last link."""
 
@@ -45,9 +48,8 @@ def joint_targets(angles: Rows, positions: Rows) -> tuple[Rows, Rows]:
     Returns the targets, and the torques that carry the arm at the present angles; both (rows, 7).
     """
     rows = len(angles)
-    # Two blocks at least: a loop of one iteration is compiled differently, and rounds differently.
     block = SMALL_BLOCK if rows <= 2 * SMALL_BLOCK else BLOCK
-    inputs = np.zeros((max(rows + -rows % block, 2 * block), len(LINKS) + 3), np.float32)
+    inputs = np.zeros((rows + -rows % block, len(LINKS) + 3), np.float32)
     inputs[:rows, : len(LINKS)], inputs[:rows, len(LINKS) :] = angles, positions
     with jax.default_device(_processor()):
         targets, torques = np.asarray(_solved(inputs, block))
@@ -118,15 +120,19 @@ def _solve(angles: Array, target: Array) -> Array:
 
 def _carrying_torques(angles: Array) -> Array:
     """The torque with which each joint carries the links behind it, (7, rows)."""
-    return GRAVITY * jax.grad(lambda angles: _forward(angles)[-1].sum())(angles)
+    *_, axes, origins, moments = _forward(angles)
+    behind = jnp.stack([*itertools.accumulate(jnp.unstack(moments, axis=1)[::-1])][::-1], 1)
+    x, y, _ = behind - _CARRIED[:, None].astype(behind.dtype) * origins  # Σ m (r - origin) of each joint
+    return GRAVITY * (axes[0] * y - axes[1] * x)  # of axis × Σ m (r - origin) gravity works along z alone
 
 
 def _forward(angles: Array) -> tuple[Array, Frame, Array, Array, Array]:
-    """The hand's position and frame, every joint's axis and origin, (3, joints, rows), and mass · height."""
+    """The hand's position and frame; every joint's axis and origin, and its link's mass · position,
+    (3, joints, rows)."""
     one, zero = jnp.ones_like(angles[0]), jnp.zeros_like(angles[0])
     x, y, z = jnp.stack([one, zero, zero]), jnp.stack([zero, one, zero]), jnp.stack([zero, zero, one])
     position = jnp.stack([coordinate * one for coordinate in BASE])
-    axes, origins, lifted = [], [], zero
+    axes, origins, moments = [], [], []
     cosines, sines = jnp.cos(angles), jnp.sin(angles)
     for link, cosine, sine in zip(LINKS, cosines, sines, strict=True):
         along_x, along_y, along_z = link.position
@@ -136,12 +142,12 @@ def _forward(angles: Array) -> tuple[Array, Frame, Array, Array, Array]:
         axes.append(z)
         origins.append(position)
         x, y = cosine * x + sine * y, cosine * y - sine * x
-        centre = sum(number * axis for number, axis in zip(link.centre, (x, y, z), strict=True))
-        lifted = lifted + link.mass * (position + centre)[2]
+        centre = sum(number * axis for number, axis in zip(link.centre, (x, y, z), strict=True) if number)
+        moments.append(link.mass * (position + centre))
     load, distance = LOAD
-    lifted = lifted + load * (position + distance * z)[2]
+    moments[-1] = moments[-1] + load * (position + distance * z)
     x, y = _HAND_COSINE * (x - y), _HAND_COSINE * (x + y)
-    return position + GRASP * z, (x, y, z), jnp.stack(axes, 1), jnp.stack(origins, 1), lifted
+    return position + GRASP * z, (x, y, z), jnp.stack(axes, 1), jnp.stack(origins, 1), jnp.stack(moments, 1)
 
 
 def _rotation_to_upright(frame: Frame) -> Array:
