@@ -12,6 +12,7 @@ from rich.text import Text
 from augury.symmetry import AffineMap, Finding, Reflection, Simulated, Symmetrised, shown
 from augury.symmetry.simulate import BEYOND
 from augury.verify import Audit, Report
+from augury.verify.reports import ANSWERS_BY_CHANCE
 
 MOST_ROWS = 8
 
@@ -35,7 +36,10 @@ def verification(report: Report) -> RenderableType:
     if report.set_aside:
         hint = report.would_repeat
         advice = "" if hint is None else f"; nearly all with --tolerance {hint:g}"
-        facts.add_row("set aside", f"{report.set_aside:,} that the environment cannot repeat itself{advice}")
+        own = report.set_aside - report.by_chance
+        facts.add_row("set aside", f"{own:,} that the environment cannot repeat itself{advice}")
+    if report.by_chance:
+        facts.add_row("", f"{report.by_chance:,} where it {ANSWERS_BY_CHANCE}")
     if (contact := report.contact) is not None:
         facts.add_row(
             "in contact",

@@ -100,6 +100,10 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         self.gamma = discount if gamma is None else gamma
         """Of n-step returns; by default the algorithm's own."""
 
+        if name is not None and self.ratio > 0:
+            checks.check_buffer(
+                name, observation_space, action_space, optimize_memory_usage, handle_timeout_termination
+            )
         self.observation_space = observation_space  # type: ignore[assignment]  # which tells the base
         sizes = buffer_size, observation_space, action_space, device, n_envs
         self._base.__init__(self, *sizes, optimize_memory_usage, handle_timeout_termination)
@@ -116,9 +120,6 @@ class AugmentedReplayBuffer(DictReplayBuffer):
         """Augmentation and seed of an R̃ that waits for its environment."""
         if name is None or self.ratio == 0:
             return
-        checks.check_buffer(
-            name, observation_space, action_space, optimize_memory_usage, handle_timeout_termination
-        )
         self.name = name
         self._waiting = augmentation, seed_of_the_run()
         owner = self._met_owner()

@@ -52,6 +52,8 @@ def slots_of(buffer: AugmentedReplayBuffer, slot: Integers, environment: Integer
 def check_joined(name: str, stretches: Stretches) -> None:
     """Each copy must begin where the one before it ends."""
     together = stretches.counts[:, :-1] & stretches.counts[:, 1:]
+    if not together.any():  # each is a single transition
+        return
     observation, following = stretches.transitions.observation, stretches.transitions.next_observation
     ends, starts = (
         np.concatenate(

@@ -9,8 +9,9 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from augury.envs.actions import action_bounds, random_actions
+from augury.envs.actions import action_bounds, blank_action, random_actions
 from augury.envs.mujoco.quantities import Quantity
+from augury.errors import UserError
 from augury.transition import Observation, Transition
 
 Rows = npt.NDArray[np.float64]
@@ -36,6 +37,8 @@ class Answer(NamedTuple):
     extras: dict[str, npt.NDArray[Any]]
     observation: Observation | None = None
     """Of the restored state; None where it is certainly the given one."""
+    raised: str | None = None
+    """What the environment raised in some row instead of an answer, which is NaN there."""
 
 
 class Played(NamedTuple):
@@ -71,6 +74,7 @@ class Judged:
 
     environment: Any
     observation_bounds: Bounds | None = None
+    observes_a_number = False
 
     @property
     def choices(self) -> int | None:
@@ -84,6 +88,11 @@ class Judged:
     @property
     def goals(self) -> bool:
         return has_goals(self.environment)
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = blank_action(self.environment).shape
+        return shape
 
     @property
     def action_bounds(self) -> Bounds | None:
@@ -120,6 +129,10 @@ class Simulator(Source, Protocol):
     """Whether it computes or observes with 32 bits."""
 
     @property
+    def observes_a_number(self) -> bool:
+        """Whether the environment shows a whole number, which is a vector of one here."""
+
+    @property
     def choices(self) -> int | None:
         """How many actions there are, where they are whole numbers from 0 on."""
 
@@ -130,6 +143,10 @@ class Simulator(Source, Protocol):
     @property
     def goals(self) -> bool:
         """Whether hindsight can relabel what is observed."""
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """Of one action."""
 
     @property
     def action_bounds(self) -> Bounds | None:
@@ -185,7 +202,19 @@ def actions_of(
     """A policy's actions for every row, else random ones; continuous ones in double precision."""
     if policy is None:
         return random_actions(environment, generator, len(jax.tree.leaves(observation)[0]))
-    return np.asarray(policy(observation), np.float64 if environment.action_count is None else np.int32)
+    dtype = np.float64 if environment.action_count is None else np.int32
+    return by_policy(policy, observation, blank_action(environment).shape).astype(dtype)
+
+
+def by_policy(policy: Policy, observation: Observation, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """A policy's actions for every row, of this shape each."""
+    actions, expected = np.asarray(policy(observation)), (len(jax.tree.leaves(observation)[0]), *shape)
+    if actions.shape != expected:
+        raise UserError(
+            f"for {expected[0]} observations the policy must give actions of shape {expected}, "
+            f"not {actions.shape}"
+        )
+    return actions
 
 
 def rows(*fields: Any) -> Transition:

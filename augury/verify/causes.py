@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.transition import Transition
-from augury.verify.base import Simulator
+from augury.verify.base import Answer, Simulator
 from augury.verify.inferred import inferred
 from augury.verify.observations import flat, places_of, unflat
 from augury.verify.repairs import Motion, Repair, elementary, of_choices, signs
@@ -54,7 +54,17 @@ class Case(NamedTuple):
         return self._replace(observed=observed, augmented=augmented)
 
 
-def recognised(whole: Case, wrong: npt.NDArray[np.bool_]) -> str | None:
+class Found(NamedTuple):
+    """A repair with which the simulator agrees."""
+
+    text: str
+    rows: npt.NDArray[np.intp]
+    """Of the wrong transitions: those that it was tried on."""
+    answer: Answer
+    """The simulator's, to their repaired beginnings and actions."""
+
+
+def recognised(whole: Case, wrong: npt.NDArray[np.bool_]) -> Found | None:
     """What the simulator would agree with, of the transitions that are wrong."""
     case, right = whole.rows(wrong), whole.rows(~wrong & _changed(whole))
     said, seen = case.motions()
@@ -66,17 +76,20 @@ def recognised(whole: Case, wrong: npt.NDArray[np.bool_]) -> str | None:
         *of_choices(case.simulator.choices, np.array_equal(said.action, seen.action)),
         *inferred(table, case.simulator.model, said, seen),
     ]
-    suspects = [one for one in suspects if not _undoes(one, said, seen)]
-    order = np.linspace(0, len(case.observed.reward) - 1, min(LOOKS[-1][0], len(case.observed.reward)))
-    chosen = np.unique(order.astype(int))
+    chosen = _spread(len(case.observed.reward), LOOKS[-1][0])
+    tried = said.rows(chosen), seen.rows(chosen)
+    suspects = [one for one in suspects if not _is_idle(one, *tried) and not _undoes(one, *tried)]
     errors = _errors(case, suspects, chosen[_spread(len(chosen), LOOKS[0][0])])
     found = _passing(case, _agreeing(case, suspects, errors, LOOKS[0][1]), chosen, LOOKS[1:])
     found = _harmless(right, found)
     if not found:
         two = [*_two_of(list(signs(table, actions, entries))), *_pairs(suspects, errors)]
-        pairs = [one for one in two if not _undoes(one, said, seen)]
+        pairs = [one for one in two if not _is_idle(one, *tried) and not _undoes_motion(one, *tried)]
         found = _harmless(right, _passing(case, pairs, chosen, LOOKS))
-    return found[0].text if found else None
+    if not found:
+        return None
+    answer, _ = _asked(case, found[:1], chosen)
+    return Found(found[0].text, chosen, answer)
 
 
 def _changed(case: Case) -> npt.NDArray[np.bool_]:
@@ -117,10 +130,24 @@ def _after(one: Repair, other: Repair) -> Repair:
     )
 
 
+def _is_idle(repair: Repair, said: Motion, seen: Motion) -> bool:
+    """Whether it changes nothing."""
+    return all(map(np.array_equal, repair.change(said, seen), said))
+
+
 def _undoes(repair: Repair, said: Motion, seen: Motion) -> bool:
-    few = slice(0, LOOKS[0][0])
-    repaired = repair.change(said.rows(few), seen.rows(few))
-    return all(map(np.array_equal, repaired, seen.rows(few)))
+    """Whether nothing is augmented any more."""
+    return all(map(np.array_equal, repair.change(said, seen), seen))
+
+
+def _undoes_motion(repair: Repair, said: Motion, seen: Motion) -> bool:
+    """The same of all that moves: what no step changes, such as a goal, may stay augmented."""
+    moves = np.any(seen.observation != seen.next_observation, axis=0)
+
+    def moving(motion: Motion) -> Motion:
+        return Motion(motion.observation[:, moves], motion.next_observation[:, moves], motion.action)
+
+    return all(map(np.array_equal, moving(repair.change(said, seen)), moving(seen)))
 
 
 def _passing(
@@ -145,11 +172,28 @@ def _spread(count: int, rows: int) -> npt.NDArray[np.intp]:
 
 
 def _errors(case: Case, suspects: Sequence[Repair], chosen: npt.NDArray[np.intp]) -> Rows:
-    """Errors of every repair, transition and number: all asked in one go."""
+    """Errors of every repair, transition and number."""
+    if not suspects:
+        return np.zeros((0, len(chosen), 1))
+    answer, (observation, following, _) = _asked(case, suspects, chosen)
+    simulated = flat(answer.next_observation)
+    errors = np.abs(simulated - following) / np.maximum(1, np.abs(simulated))
+    if answer.observation is not None:
+        errors = np.hstack([errors, np.abs(flat(answer.observation) - observation)])
+    if (bounds := case.simulator.observation_bounds) is not None:  # what lies beyond is not repaired
+        _, seen = case.motions()
+        kept = ~np.any(bounds.beyond(np.vstack([seen.observation, seen.next_observation])), axis=0)
+        errors = np.hstack([errors, *(kept * bounds.beyond(one) for one in (observation, following))])
+    errors = np.where(np.isnan(errors), np.inf, errors)
+    return errors.reshape(len(suspects), len(chosen), -1)
+
+
+def _asked(
+    case: Case, suspects: Sequence[Repair], chosen: npt.NDArray[np.intp]
+) -> tuple[Answer, tuple[Rows, Rows, Rows]]:
+    """The simulator's answers to every repair of every transition, all in one go, and what was repaired."""
     said, seen = (motion.rows(chosen) for motion in case.motions())
     repaired = [repair.change(said, seen) for repair in suspects]
-    if not repaired:
-        return np.zeros((0, len(chosen), 1))
     observation, following, action = (np.concatenate(parts) for parts in zip(*repaired, strict=True))
     extras = {
         name: np.concatenate([values[chosen]] * len(suspects))
@@ -157,9 +201,4 @@ def _errors(case: Case, suspects: Sequence[Repair], chosen: npt.NDArray[np.intp]
     }
     form = case.observed.observation
     answer = case.simulator.ask(unflat(observation, form), extras, action.astype(said.action.dtype))
-    simulated = flat(answer.next_observation)
-    errors = np.abs(simulated - following) / np.maximum(1, np.abs(simulated))
-    if answer.observation is not None:
-        errors = np.hstack([errors, np.abs(flat(answer.observation) - observation)])
-    errors = np.where(np.isnan(errors), np.inf, errors)
-    return errors.reshape(len(suspects), len(chosen), -1)
+    return answer, (observation, following, action)

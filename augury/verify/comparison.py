@@ -26,6 +26,8 @@ class Errors(NamedTuple):
     claimed: Rows
     simulated: Rows
     error: Rows
+    raised: str | None = None
+    """What the environment raised where it gave no answer: what was simulated is NaN there."""
 
     @property
     def scaled(self) -> Rows:
@@ -49,16 +51,24 @@ class Errors(NamedTuple):
 
         claimed, simulated = columns(transition), columns(answer)
         error = np.abs(claimed - simulated)
-        return cls(tuple(names), claimed, simulated, np.where(np.isnan(error), np.inf, error))
+        error = np.where(np.isnan(error), np.inf, error)
+        return cls(tuple(names), claimed, simulated, error, answer.raised)
 
     def beside(self, name: str, claimed: Any, simulated: Any) -> Errors:
         """With one number more."""
         columns = [np.asarray(values, float)[:, None] for values in (claimed, simulated)]
         error = np.abs(columns[0] - columns[1])
-        added = [*columns, error]
-        return Errors(
-            (*self.names, name),
-            *(np.hstack(pair) for pair in zip(self[1:], added, strict=True)),
+        return self._replace(
+            names=(*self.names, name),
+            claimed=np.hstack([self.claimed, columns[0]]),
+            simulated=np.hstack([self.simulated, columns[1]]),
+            error=np.hstack([self.error, error]),
+        )
+
+    def rows(self, chosen: Any) -> Errors:
+        """Some of them."""
+        return self._replace(
+            **{name: getattr(self, name)[chosen] for name in ("claimed", "simulated", "error")}
         )
 
     @property

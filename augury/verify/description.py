@@ -32,7 +32,8 @@ def described(
     outside: Flags,
 ) -> str:
     """A few words."""
-    wrong = errors.scaled > tolerance
+    refused: Flags = np.all(np.isnan(errors.simulated[:, : len(simulator.table)]), 1) & bool(errors.raised)
+    wrong = (errors.scaled > tolerance) & ~refused[:, None]
     any_wrong: Flags = np.any(wrong, 1)
     # Errors spread over a robot: the number that is most wrong for its size is nearest to the mistake.
     size = np.median(errors.scaled, 0) / np.maximum(np.std(errors.simulated, 0), 1e-9)
@@ -40,7 +41,10 @@ def described(
     worst = [int(place) for place in order if wrong[:, place].any()]
     parts = [_number(errors, place, wrong[:, place], tolerance) for place in worst[:NUMBERS]]
     more = len(worst) - NUMBERS
-    said = "; ".join(parts) + (f"; and {more} more number{'s' * (more > 1)}" if more > 0 else "")
+    parts += [f"and {more} more number{'s' * (more > 1)}"] if more > 0 else []
+    if refused.any():
+        parts.insert(0, f"{simulator.name} raises {errors.raised} in {refused.sum()} transitions")
+    said = "; ".join(parts)
     where = list(_states(simulator, observed, augmented, outside, any_wrong))
     said += f"; nearly all of them {' and '.join(where)}" if where else ""
     moves = wrong[:, : len(simulator.table)].any()  # else the model agrees, and only rewards or ends do not
@@ -51,8 +55,7 @@ def described(
 
 def _number(errors: Errors, place: int, wrong: Flags, tolerance: float) -> str:
     claimed, simulated = errors.claimed[wrong], errors.simulated[wrong]
-    difference = claimed[:, place] - simulated[:, place]
-    typical = float(np.median(np.abs(difference)))
+    typical = float(np.median(errors.error[wrong, place]))
     looks = next(_looks(errors, place, claimed, simulated, tolerance), "")
     rare = wrong.mean() < 0.01
     often = f"{wrong.sum()} of {len(wrong):,}" if rare else f"{wrong.mean():.0%} of the"
@@ -77,13 +80,14 @@ def _looks(errors: Errors, place: int, claimed: Rows, simulated: Rows, tolerance
             yield ": it is as before the step" if name == own_before else f": it is what {name} should be"
         if other != place and np.ptp(truth) > 0 and mostly(own + simulated[:, other]):
             yield f": it is what {name} should be, with the other sign"
+    turns = difference / (2 * np.pi)
+    if np.round(turns).any() and mostly(turns - np.round(turns)):
+        yield ": by whole turns"
     if mostly(difference - np.median(difference)):
         yield f": by a constant, {np.median(difference):.3g}"
-    turns = difference / (2 * np.pi)
-    if mostly(turns - np.round(turns)):
-        yield ": by whole turns"
     with np.errstate(all="ignore"):
-        factor = float(np.nanmedian(own / truth))
+        factors = own / truth
+    factor = float(np.median(factors[np.isfinite(factors)])) if np.isfinite(factors).any() else np.nan
     if np.isfinite(factor) and mostly(own - factor * truth):
         yield f": by a factor, {factor:.3g}"
     if _unexplained(difference, simulated) > NOISY:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import jax
 import numpy as np
 
 from augury.transition import Transition
 from augury.verify.base import Flags, Simulator
-from augury.verify.causes import Case, recognised
+from augury.verify.causes import Case, Found, recognised
 from augury.verify.comparison import REWARD, TERMINATED, TRUNCATED, Errors
 from augury.verify.observations import flat
 from augury.verify.precision import SINGLE
@@ -63,7 +64,8 @@ def cause_of(
     if errors.wrong_in(TRUNCATED, tolerance).any():
         found.append("a time limit does not depend on what is observed: truncated must stay as observed")
     if misplaced.any():
-        motion = _cause_of_motion(simulator, observed, augmented, misplaced, contact, tolerance)
+        case = Case(simulator, observed, augmented, tolerance)
+        motion = _cause_of_motion(case, misplaced, contact, needs)
         if motion is None:
             unexplained |= misplaced
         else:
@@ -78,20 +80,35 @@ def allowance(error: float) -> str:
     return f"a tolerance of {10.0 ** np.ceil(np.log10(2 * error)):.0e} allows for it"
 
 
-def _cause_of_motion(
-    simulator: Simulator,
-    observed: Transition,
-    augmented: Transition,
-    wrong: Flags,
-    contact: Contact | None,
-    tolerance: float,
-) -> str | None:
+def _cause_of_motion(case: Case, wrong: Flags, contact: Contact | None, needs: Sequence[str]) -> str | None:
     if contact is not None and contact.free >= ENOUGH_FREE and contact.invalid_free <= STRAY * wrong.sum():
         return (
             f"{contact.invalid_touching} of the {wrong.sum()} are in contact: the model's contacts lack the "
             "symmetry, ask `augury symmetry`"
         )
-    return recognised(Case(simulator, observed, augmented, tolerance), wrong)
+    found = recognised(case, wrong)
+    return None if found is None else "; ".join([found.text, *_wrong_too(case.rows(wrong), found, needs)])
+
+
+def _wrong_too(case: Case, found: Found, needs: Sequence[str]) -> Iterator[str]:
+    """What a repair of the motion leaves wrong, besides."""
+    observed, augmented = (
+        jax.tree.map(lambda leaf: leaf[found.rows], one) for one in (case.observed, case.augmented)
+    )
+    answer = found.answer
+    told = {REWARD: answer.reward, TERMINATED: answer.terminated}
+    fields = {REWARD: "reward", TERMINATED: "terminated"}
+    for name in (*told, *(name for name in needs if name in answer.extras)):
+        claimed, seen, truth = (
+            (flat(getattr(one, fields[name])) if name in told else one.extras[name]).astype(float)
+            for one in (augmented, observed, answer)
+        )
+        amiss = np.abs(claimed - truth) > case.tolerance * np.maximum(1, np.abs(truth))
+        if amiss.mean() <= STRAY:
+            continue
+        kind = name if name in told else f"extra '{name}'"
+        stale = np.array_equal(claimed[amiss], seen[amiss])
+        yield f"the {kind} is {'that of the observed transition' if stale else 'wrong'}, too"
 
 
 def _stale(observed: Transition, augmented: Transition, field: str, wrong: Flags) -> bool:

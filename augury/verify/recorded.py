@@ -10,6 +10,9 @@
 
 from __future__ import annotations
 
+import math
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ import numpy as np
 
 from augury.errors import UserError
 from augury.transition import Transition
-from augury.verify.base import Bounds, Flags, Played, joined, rows
+from augury.verify.base import Bounds, Flags, Played, Simulator, joined, rows
 from augury.verify.observations import taken
 from augury.verify.played import numbered, together
 
@@ -33,15 +36,24 @@ _NAMES = (
 )
 
 
-def recorded(data: Any, bounds: Bounds | None) -> Played:
-    """What was recorded; `bounds` are those of actions, which SB3 keeps between -1 and 1."""
+_UNREADABLE = (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def recorded(data: Any, simulator: Simulator) -> Played:
+    """What was recorded, in the form in which this simulator shows it."""
     if isinstance(data, str | Path):
         try:
             data = dict(np.load(data))
-        except (OSError, ValueError) as error:
+        except _UNREADABLE as error:
             raise UserError(f"{data} cannot be read: give the path of an .npz file") from error
+    found = _read(data, simulator.action_bounds)
+    return found._replace(transition=_fitting(found.transition, simulator))
+
+
+def _read(data: Any, bounds: Bounds | None) -> Played:
+    """`bounds` are those of actions, which SB3 keeps between -1 and 1."""
     if isinstance(data, Transition):
-        return _in_a_row(jax.tree.map(np.asarray, data))
+        return _in_a_row(_of_equal_length(jax.tree.map(np.asarray, data)))
     if isinstance(data, Mapping):
         return _in_a_row(_of_arrays(data))
     if hasattr(data, "next_observations") or hasattr(data, "optimize_memory_usage"):
@@ -102,11 +114,46 @@ def _transition(
     observation: Any, action: Any, reward: Any, following: Any, terminated: Any, truncated: Any
 ) -> Transition:
     action = np.asarray(action)
-    if np.issubdtype(action.dtype, np.floating):
-        action = action.astype(np.float64)
-    flags = (np.asarray(flag).astype(bool).reshape(-1) for flag in (terminated, truncated))
-    outcome = (np.asarray(reward, np.float64).reshape(-1), taken(following), *flags)
-    return rows(taken(observation), action, *outcome, {})
+    try:
+        if not np.issubdtype(action.dtype, np.integer):
+            action = action.astype(np.float64)
+        flags = (np.asarray(flag).astype(bool).reshape(-1) for flag in (terminated, truncated))
+        outcome = (np.asarray(reward, np.float64).reshape(-1), taken(following), *flags)
+        found = rows(taken(observation), action, *outcome, {})
+    except (TypeError, ValueError) as error:
+        raise UserError(f"the data holds something else than numbers: {error}") from error
+    return _of_equal_length(found)
+
+
+def _of_equal_length(transition: Transition) -> Transition:
+    """Refuse fields with another number of rows than the others, and none at all."""
+    lengths = {
+        name: {len(leaf) if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(field)}
+        for name, field in transition._asdict().items()
+    }
+    every = set.union(*lengths.values())
+    if len(every) > 1:
+        told = ", ".join(f"{name} {min(own)}" for name, own in lengths.items() if own)
+        raise UserError(f"the data's fields differ in their number of rows: {told}")
+    if every == {0}:
+        raise UserError("the data holds no transitions")
+    return transition
+
+
+def _fitting(transition: Transition, simulator: Simulator) -> Transition:
+    """Whole numbers may have an axis of their own, as SB3 keeps them; all else must have its shape."""
+
+    def shaped(name: str, values: Any, shape: tuple[int, ...]) -> Any:
+        if values.size != len(values) * math.prod(shape):
+            raise UserError(f"the data's {name} has shape {values.shape[1:]}, but {simulator.name}'s {shape}")
+        return values.reshape(-1, *shape)
+
+    observed = {
+        name: shaped(name, values, (len(simulator.table),))
+        for name, values in transition._asdict().items()
+        if name in ("observation", "next_observation") and not isinstance(values, dict)
+    }
+    return transition._replace(action=shaped("action", transition.action, simulator.action_shape), **observed)
 
 
 def _in_a_row(transition: Transition) -> Played:

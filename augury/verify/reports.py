@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -9,6 +10,8 @@ Verdict = Literal["valid", "invalid", "outside the space", "unknown"]
 
 MOST_SET_ASIDE = 0.1
 """Share of the transitions that a verdict may leave out."""
+
+ANSWERS_BY_CHANCE = "answers differently when it is asked again"
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,10 @@ class Report:
     environment: str
     samples: int
     set_aside: int
-    """Observed transitions, not counted in `samples`, that the environment cannot repeat itself."""
+    """Observed transitions, not counted in `samples`, that the environment cannot repeat itself, or whose
+    copies it answers differently when asked again."""
+    by_chance: int
+    """The latter. Chance decides them, or something that is not restored."""
     tolerance: float
     seed: int
     invalid: int
@@ -115,13 +121,13 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Unknown where nothing is wrong, but too much was set aside."""
+        """Unknown where nothing is wrong, but too much was set aside, or the environment leaves to chance."""
         if self.invalid:
             return "invalid"
         if self.outside_space:
             return "outside the space"
         asked = self.samples + self.set_aside
-        return "unknown" if self.set_aside > MOST_SET_ASIDE * asked else "valid"
+        return "unknown" if self.by_chance or self.set_aside > MOST_SET_ASIDE * asked else "valid"
 
     @property
     def valid(self) -> bool:
@@ -130,8 +136,8 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for a program to read."""
-        return {
-            **asdict(self),
+        told: dict[str, Any] = _finite(asdict(self))
+        return told | {
             "share": self.share,
             "unseen": self.unseen,
             "verdict": self.verdict,
@@ -149,6 +155,8 @@ class Report:
         )
         if self.set_aside:
             line += f", {self.set_aside} more set aside"
+        if self.by_chance:
+            line += f", {self.by_chance} of them because {self.environment} {ANSWERS_BY_CHANCE}"
         if self.would_repeat is not None:
             line += f" (a tolerance of {self.would_repeat:g} would repeat nearly all)"
         if self.outside:
@@ -161,3 +169,12 @@ class Report:
             line += f", most often in {self.dimensions[0].name}"
         reason = self.cause or self.description
         return line if reason is None else f"{line}; {reason}"
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from augury.augmentations.base import Augmentation, needs_of
@@ -29,7 +30,8 @@ from augury.verify.intervals import clustered
 from augury.verify.played import choose, pool_size, together
 from augury.verify.precision import tolerance_for
 from augury.verify.recorded import recorded
-from augury.verify.reports import MOST_SET_ASIDE, Contact, Report
+from augury.verify.reports import ANSWERS_BY_CHANCE, MOST_SET_ASIDE, Contact, Report
+from augury.verify.shown import as_shown, as_vectors
 from augury.verify.simulators import simulator_of
 from augury.verify.spaces import outside_the_goals, outside_the_space
 from augury.verify.subjects import Subject
@@ -39,6 +41,10 @@ __all__ = ["assert_dynamics_invariant", "augment", "verify"]
 
 ENOUGH_REPEATED = 0.1
 """Share of the observed transitions that a simulator must be able to repeat."""
+LOOKED_AT, ASKED_AGAIN = 100, 3
+"""Wrong transitions that are asked about again, to see whether chance decides; and how often, if it does."""
+MOST_BY_CHANCE = 0.5
+"""Share of the wrong ones that may be answered by chance, before all of them are given up."""
 NEARLY_ALL = 0.99
 LARGEST_ROUNDING = 1e-3
 """A tolerance that may be suggested."""
@@ -70,7 +76,7 @@ def verify(
     simulator, needs = simulator_of(subject.environment), needs_of(subject.augmentation)
 
     if data is not None:
-        pool = recorded(data, simulator.action_bounds)
+        pool = recorded(data, simulator)
         _check_extras("the data", pool, needs)
     else:
         pool = _played(simulator, samples, policy, seed)
@@ -86,7 +92,7 @@ def verify(
     # others go with the transition, to restore it.
     shown = {*needs, "state"} & observed.extras.keys()
     seen = observed._replace(extras={extra: observed.extras[extra] for extra in sorted(shown)})
-    augmented = augment(subject.augmentation, seen, seed)
+    augmented = as_vectors(augment(subject.augmentation, as_shown(simulator, seen), seed))
     augmented = augmented._replace(extras=observed.extras | augmented.extras)
     errors = Errors.between(simulator, augmented, needs)
     # A time limit does not depend on what is observed. Only an episode that terminates here is not truncated.
@@ -94,6 +100,14 @@ def verify(
     errors = errors.beside(TRUNCATED, augmented.truncated, observed.truncated & ~instead)
     outside, where = outside_the_space(simulator, pool.transition, augmented)
     wrong = errors.largest > tolerance
+    by_chance = _answered_by_chance(simulator, augmented, errors, wrong, tolerance)
+    if by_chance.any():
+        if by_chance.all():
+            raise UserError(f"{simulator.name} {ANSWERS_BY_CHANCE}: it cannot be verified")
+        kept, episode = kept[~by_chance], episode[~by_chance]
+        evenly, wrong, outside = evenly[~by_chance], wrong[~by_chance], outside[~by_chance]
+        observed, augmented = (_rows(one, ~by_chance) for one in (observed, augmented))
+        errors = errors.rows(~by_chance)
     contact = _contact(simulator, augmented, wrong)
     cause = description = None
     if wrong.any():
@@ -105,6 +119,7 @@ def verify(
         environment=simulator.name,
         samples=len(wrong),
         set_aside=len(asked) - len(wrong),
+        by_chance=int(by_chance.sum()),
         tolerance=tolerance,
         seed=seed,
         invalid=int(wrong.sum()),
@@ -180,11 +195,46 @@ def _repeatable(
             )
         else:
             remedy = "restore must bring back all that the next step depends on"
+        if itself.raised and not repeated.any():
+            raise UserError(f"{simulator.name} fails in its own transitions: {itself.raised}")
         raise UserError(
             f"{simulator.name} does not repeat its own transitions (off by {worst.largest_error:.2g} in "
             f"{worst.name}): {remedy}"
         )
     return np.flatnonzero(repeated), float(itself.error.max(1)[repeated].max()), would
+
+
+def _answered_by_chance(
+    simulator: Simulator, augmented: Transition, errors: Errors, wrong: Flags, tolerance: float
+) -> Flags:
+    """Which wrong transitions the simulator answers differently when asked again.
+
+    Where chance decides, some are wrong in every answer by chance. So if those whose answers differ are the
+    most, the others are given up too.
+    """
+    rows, by_chance = np.flatnonzero(wrong), np.zeros(len(wrong), bool)
+    few = rows[np.unique(np.linspace(0, len(rows) - 1, min(LOOKED_AT, len(rows))).astype(int))]
+    if not len(few) or not _differs(simulator, augmented, errors, few, tolerance).any():
+        return by_chance
+    differs = np.any([_differs(simulator, augmented, errors, rows, tolerance) for _ in range(ASKED_AGAIN)], 0)
+    by_chance[rows] = differs if differs.mean() < MOST_BY_CHANCE else True
+    return by_chance
+
+
+def _differs(
+    simulator: Simulator, augmented: Transition, errors: Errors, rows: Indices, tolerance: float
+) -> Flags:
+    """Whether the simulator's answers about these rows differ from those that it gave."""
+    asked = _rows(augmented, rows)
+    again = Errors.between(simulator, asked, [name for name in errors.names if name in asked.extras])
+    told = errors.simulated[rows, : again.simulated.shape[1]]
+    differs: Flags = np.any(np.abs(told - again.simulated) > tolerance * np.maximum(1, np.abs(told)), 1)
+    return differs
+
+
+def _rows(transition: Transition, chosen: Any) -> Transition:
+    picked: Transition = jax.tree.map(lambda leaf: leaf[chosen], transition)
+    return picked
 
 
 def _sufficient(errors: Rows) -> float | None:

@@ -9,7 +9,7 @@ may return the dict that is then observed, which is compared with the observatio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import mujoco
@@ -27,6 +27,7 @@ from augury.verify.base import (
     Played,
     Policy,
     Rows,
+    by_policy,
     joined,
     numbers,
     rows,
@@ -46,7 +47,9 @@ class GymSource:
 
     def __init__(self, env: Any) -> None:
         self.env = env = _Counted(env) if isinstance(env.observation_space, Discrete) else env
+        self.observes_a_number = isinstance(env, _Counted)
         self.name = type(env.unwrapped).__name__
+        self.action_shape: tuple[int, ...] = env.action_space.shape or ()
         space = env.observation_space
         self._parts: dict[str, Any] = space.spaces if isinstance(space, Dict) else {"": space}
         if not all(isinstance(part, Box) and len(part.shape) == 1 for part in self._parts.values()):
@@ -66,10 +69,11 @@ class GymSource:
             before = self._taken(observation)
             action = self.env.action_space.sample()
             if policy is not None:
-                action = np.asarray(policy(_one_row(observation)))[0]
+                action = by_policy(policy, _one_row(observation), self.action_shape)[0]
+            given = np.array(action)  # an environment may write over what it is given
             following, reward, terminated, truncated, info = self.env.step(action)
             outcome = (np.float64(reward), self._taken(following), terminated, truncated)
-            step = (before, np.array(action), *outcome, _numbers(info))
+            step = (before, given, *outcome, _numbers(info))
             rounds.append(rows(*(_one_row(part) for part in step)))
             observation = self.env.reset()[0] if terminated or truncated else following
         if "achieved_goal" in self._parts:
@@ -88,15 +92,15 @@ class GymSource:
         for _ in range(samples):
             shown = _one_row(observation)
             if policy is not None:
-                action = np.asarray(policy(shown))[0]
+                action = by_policy(policy, shown, self.action_shape)[0]
             else:
                 action = mixture(shown, np.array([steps == 0]))[0]
-            before = self._taken(observation)
+            before, given = self._taken(observation), np.array(action)
             following, reward, terminated, truncated, info = self.env.step(action)
             steps += 1
             truncated = truncated or (steps >= horizon and not terminated)
             outcome = (np.float64(reward), self._taken(following), terminated, truncated)
-            step = (before, np.array(action), *outcome, _numbers(info))
+            step = (before, given, *outcome, _numbers(info))
             rounds.append(rows(*(_one_row(part) for part in step)))
             over = terminated or truncated or steps >= leave
             cut.append([over])
@@ -139,18 +143,31 @@ class GymSimulator(GymSource):
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         self.env.reset()
-        answers, seen, infos = [], [], []
+        steps: list[_Step | None] = []
+        raised = None
         for row in range(len(action)):
-            shown = self.env.restore(_row(observation, row), _row(dict(extras), row))
-            if isinstance(shown, dict):
-                seen.append(taken(shown))
             self._check(action[row])
-            following, reward, terminated, _, info = self.env.step(action[row])
-            answers.append((self._taken(following), np.float64(reward), np.bool_(terminated)))
-            infos.append(_numbers(info))
-        found = {name: np.array([info[name] for info in infos]) for name in shared(infos)}
-        following, reward, terminated = _stacked(answers)
-        return Answer(following, reward, terminated, found, _stacked(seen) if seen else None)
+            try:
+                steps.append(self._one(*_row((observation, dict(extras), action), row)))
+            except Exception as error:
+                steps.append(None)
+                raised = f"{type(error).__name__}: {error}".partition("\n")[0]
+        plain = next((step for step in steps if step is not None), None)
+        if plain is None:
+            plain = _Step(_row(observation, 0), np.float64(0), np.bool_(0), {}, None)
+        nothing: _Step = jax.tree.map(lambda leaf: np.full(np.shape(leaf), np.nan), plain)
+        answered = [nothing if step is None else step for step in steps]
+        names = shared([step.extras for step in answered])
+        answered = [step._replace(extras={name: step.extras[name] for name in names}) for step in answered]
+        together: _Step = jax.tree.map(lambda *leaves: np.array(leaves), *answered)
+        return Answer(*together, raised=raised)
+
+    def _one(self, observation: Any, extras: Mapping[str, Any], action: Any) -> _Step:
+        """The step of one row."""
+        shown = self.env.restore(observation, extras)
+        seen = taken(shown) if isinstance(shown, dict) else None
+        following, reward, terminated, _, info = self.env.step(action)
+        return _Step(self._taken(following), np.float64(reward), np.bool_(terminated), _numbers(info), seen)
 
     def is_possible(self, observation: Any) -> Any:
         """What bounds do not tell, the environment may."""
@@ -174,8 +191,18 @@ class GymSimulator(GymSource):
         return at_limit(self.env.model, self.table, transition) if isinstance(self.env, Probed) else None
 
 
+class _Step(NamedTuple):
+    """The answer of one row."""
+
+    next_observation: Any
+    reward: Any
+    terminated: Any
+    extras: dict[str, Rows]
+    observation: Any
+
+
 class _Counted:
-    """An environment that observes whole numbers, as vectors of one number: SB3's buffers hold them so."""
+    """An environment that observes whole numbers, as vectors of one number."""
 
     def __init__(self, env: Any) -> None:
         space = env.observation_space
@@ -262,11 +289,8 @@ def _one_row(values: Any) -> Any:
 
 
 def _row(values: Any, row: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[row], values)
-
-
-def _stacked(rows: list[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: np.array(leaves), *rows)
+    """A copy, since an environment may write over what it is given."""
+    return jax.tree.map(lambda leaf: leaf[row].copy(), values)
 
 
 def _numbers(info: Mapping[str, Any]) -> dict[str, Rows]:

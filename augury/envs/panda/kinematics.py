@@ -127,8 +127,10 @@ def _carrying_torques(angles: Array) -> Array:
 
 
 def _forward(angles: Array) -> tuple[Array, Frame, Array, Array, Array]:
-    """The hand's position and frame; every joint's axis and origin, and its link's mass · position,
-    (3, joints, rows)."""
+    """The hand's position and frame; every joint's axis and origin, and its link's mass times position.
+
+    Those of joints are (3, joints, rows).
+    """
     one, zero = jnp.ones_like(angles[0]), jnp.zeros_like(angles[0])
     x, y, z = jnp.stack([one, zero, zero]), jnp.stack([zero, one, zero]), jnp.stack([zero, zero, one])
     position = jnp.stack([coordinate * one for coordinate in BASE])
