@@ -43,7 +43,8 @@ def recorded(data: Any, simulator: Simulator) -> Played:
     """What was recorded, in the form in which this simulator shows it."""
     if isinstance(data, str | Path):
         try:
-            data = dict(np.load(data))
+            with Path(data).open("rb") as file:  # which NumPy leaves open where it fails
+                data = dict(np.load(file))
         except _UNREADABLE as error:
             raise UserError(f"{data} cannot be read: give the path of an .npz file") from error
     found = _read(data, simulator.action_bounds)

@@ -239,7 +239,7 @@ def _rows(transition: Transition, chosen: Any) -> Transition:
 
 def _sufficient(errors: Rows) -> float | None:
     """The smallest power of ten that nearly all errors are within, if rounding may explain it."""
-    most = float(np.quantile(errors, NEARLY_ALL))
+    most = float(np.quantile(errors, NEARLY_ALL, method="higher"))  # some may be infinite
     power = float(10.0 ** np.ceil(np.log10(max(most, 1e-12))))
     return power if power <= LARGEST_ROUNDING else None
 

@@ -647,6 +647,10 @@ def failing(generator, transition):
             {"augmentation": mirror, "optimize_memory_usage": True, "handle_timeout_termination": False},
             "mirror: optimize_memory_usage=True keeps no next observation",
         ),
+        (
+            {"augmentation": mirror, "optimize_memory_usage": True},
+            "mirror: optimize_memory_usage=True keeps no next observation",
+        ),
         ({"augmentation": mirror, "handle_timeout_termination": False}, "mirror: handle_timeout_termination"),
         (
             {"augmentation": "goal2d/rotate", "observation_space": spaces.Box(-1, 1, (6,))},

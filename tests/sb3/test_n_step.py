@@ -126,3 +126,11 @@ def test_n_steps_that_sb3_would_ignore_are_refused():
         pytest.raises(UserError, match=r"mirror: SB3 hands n_steps=3 to no .*kwargs=dict\(n_steps=3"),
     ):
         sb3.SAC("MlpPolicy", Numbered(), n_steps=3, **kwargs, **small())
+
+
+def test_stretches_of_single_transitions_are_drawn():
+    """As where a run has just begun, or every episode is one step long."""
+    buffer, vector = filled(steps=1, **N_STEP)
+    drawn = buffer.sample(20)
+    assert check_returns(vector.envs[0], drawn, newest=0).sum() == 20
+    assert np.unique(np.asarray(drawn.discounts)) == pytest.approx([0.9])

@@ -129,3 +129,88 @@ def test_a_repair_that_spoils_what_is_right_is_no_cause():
     assert 0 < report.invalid < 10
     assert report.cause is None
     assert f"in {report.invalid} of 1,000 transitions" in report.description
+
+
+def test_what_a_cause_of_motion_leaves_wrong_is_said():
+    def half(generator, transition):
+        return mirrored(generator, transition)._replace(action=transition.action)
+
+    def doubled(generator, transition):
+        return half(generator, transition)._replace(reward=2 * transition.reward + 1)
+
+    def ended(generator, transition):
+        return half(generator, transition)._replace(terminated=~transition.terminated)
+
+    sign = "the sign of action 0 is wrong"
+    stale = "the reward is that of the observed transition, too"
+    assert verify(from_numpy(half), Tilted(), samples=SAMPLES).cause == f"{sign}; {stale}"
+    wrong = verify(from_numpy(doubled), Tilted(), samples=SAMPLES)
+    assert wrong.cause == f"{sign}; the reward is wrong, too"
+    assert (
+        verify(from_numpy(ended), Spring(), samples=SAMPLES).cause == f"{sign}; the termination is wrong, too"
+    )
+
+
+class Room(gymnasium.Env):
+    """A point that stops at the wall x = 0.5, and a goal that it observes."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (3,), np.float64)
+    action_space = gymnasium.spaces.Box(-0.3, 0.3, (1,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = self.np_random.uniform((-1, -1, -1), (0.5, 1, 1))
+        return self.state.copy(), {}
+
+    def step(self, action):
+        self.state[0] = np.clip(self.state[0] + action[0], -1, 0.5)
+        return self.state.copy(), 0.0, False, False, {}
+
+    def restore(self, observation, extras):
+        self.state = np.array(observation)
+
+
+def test_undoing_all_that_moves_explains_nothing_though_a_goal_stays_augmented():
+    def mirror(generator, transition):
+        signs = np.array([-1, 1, -1])
+        return transition._replace(
+            observation=signs * transition.observation,
+            next_observation=signs * transition.next_observation,
+            action=-transition.action,
+        )
+
+    report = verify(from_numpy(mirror), Room(), samples=SAMPLES)
+    assert report.invalid > 10
+    assert report.cause is None
+
+
+class Turning(gymnasium.Env):
+    """An angle from -π to π."""
+
+    observation_space = gymnasium.spaces.Box(-np.pi, np.pi, (1,), np.float64)
+    action_space = gymnasium.spaces.Box(-0.3, 0.3, (1,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.angle = self.np_random.uniform(-np.pi, np.pi, 1)
+        return self.angle.copy(), {}
+
+    def step(self, action):
+        self.angle = (self.angle + action + np.pi) % (2 * np.pi) - np.pi
+        return self.angle.copy(), 0.0, False, False, {}
+
+    def restore(self, observation, extras):
+        self.angle = np.array(observation)
+
+
+def test_whole_turns_are_described_and_no_repair_stays_outside_the_space():
+    def turned(generator, transition):
+        return transition._replace(
+            observation=transition.observation + 2 * np.pi,
+            next_observation=transition.next_observation + 2 * np.pi,
+        )
+
+    report = verify(from_numpy(turned), Turning(), samples=SAMPLES)
+    assert report.invalid == SAMPLES
+    assert report.cause is None
+    assert "by whole turns" in report.description

@@ -15,6 +15,7 @@ def transposed(generator, transition):
     """CliffWalking's left and right, on its safe upper rows: the number is row * 12 + column."""
 
     def mirror(observation):
+        assert observation.shape == ()  # as the environment and SB3's buffer show it
         return observation // 12 * 12 + 11 - observation % 12
 
     action = np.array([0, 3, 2, 1])[transition.action]

@@ -101,14 +101,55 @@ def test_data_of_another_environment_cannot_be_repeated():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"observations": np.zeros((3, 2))}, "the data has no actions, rewards, next_observations"),
         ("nowhere.npz", "nowhere.npz cannot be read"),
         (3, "int holds no transitions"),
+        (
+            {"rewards": np.zeros(3)},
+            "fields differ in their number of rows: observation 8, action 8, reward 3",
+        ),
+        ({"observations": np.zeros((8, 3))}, r"observation has shape \(3,\), but Spring's \(2,\)"),
+        ({"observations": np.zeros(8)}, r"observation has shape \(\), but Spring's \(2,\)"),
+        ({"actions": np.zeros((8, 2))}, r"action has shape \(2,\), but Spring's \(1,\)"),
+        ({"rewards": np.array(["much"] * 8)}, "something else than numbers: could not convert string"),
     ],
 )
 def test_what_is_no_data_is_one_line(data, message):
+    if isinstance(data, dict):
+        data = played(Spring(), 8) | data
     with pytest.raises(UserError, match=message):
         verify(MIRRORED, Spring(), data=data)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"plain text"])
+def test_a_damaged_file_is_one_line(content, tmp_path):
+    (tmp_path / "data.npz").write_bytes(content)
+    with pytest.raises(UserError, match=r"data.npz cannot be read: give the path of an \.npz file"):
+        verify(MIRRORED, Spring(), data=tmp_path / "data.npz")
+
+
+def test_what_the_data_lacks_is_named():
+    with pytest.raises(UserError, match="the data has no actions, rewards, next_observations"):
+        verify(MIRRORED, Spring(), data={"observations": np.zeros((3, 2))})
+    none = {name: values[:0] for name, values in played(Spring(), 8).items()}
+    with pytest.raises(UserError, match="the data holds no transitions"):
+        verify(MIRRORED, Spring(), data=none)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "CliffWalking-v1"])
+def test_whole_numbers_in_a_buffer_of_sb3_are_verified(name):
+    """SB3 keeps an action, and a whole number that is observed, as vectors of one."""
+    environment = gymnasium.make(name)
+    environment.action_space.seed(0)
+    buffer = ReplayBuffer(40, environment.observation_space, environment.action_space, device="cpu")
+    observation, _ = environment.reset(seed=0)
+    for _ in range(40):
+        action = environment.action_space.sample()
+        following, reward, over, _, _ = environment.step(action)
+        step = (np.array(part)[None] for part in (observation, following, action, reward, over))
+        buffer.add(*step, [{}])
+        observation = environment.reset()[0] if over else following
+    report = verify(lambda key, transition: transition, environment, data=buffer)
+    assert (report.verdict, report.samples) == ("valid", 40)
 
 
 def test_episodes_are_numbered_and_what_remains_is_counted():
