@@ -41,6 +41,10 @@ class TensorBoard:
             import tensorboardX
         except ImportError as error:
             raise UserError("--tensorboard needs tensorboardX: pip install 'augury[tensorboard]'") from error
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot write to {folder}: {error.strerror}") from error
         self._folder, self._writer_in = folder, tensorboardX.SummaryWriter
         self._writer: Any = None
 

@@ -58,8 +58,11 @@ def _checked(environment: Any) -> Any:
         )
     discrete = getattr(environment, "action_count", None) is not None
     own = (*_ALWAYS, *(() if discrete else _CONTINUOUS), *_OWN[place])
-    if missing := [name for name in own if not hasattr(environment, name)]:
+    if missing := [name for name in own if not _has(environment, called, name)]:
         raise UserError(f"{called} lacks {', '.join(missing)}: see augury.{_BASES[place]}")
+    horizon = environment.horizon
+    if not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise UserError(f"{called}: horizon must be a whole number from 1 on, not {horizon!r}")
     if missing := [name for name in _DEFAULTED if not hasattr(environment, name)]:
         raise UserError(
             f"{called} lacks {', '.join(missing)}: subclass augury.{_BASES[place]}, which has defaults"
@@ -69,6 +72,17 @@ def _checked(environment: Any) -> Any:
     if place == "program":
         _check_functions(environment, called)
     return environment
+
+
+def _has(environment: Any, called: str, name: str) -> bool:
+    """Whether there is such an attribute; one that fails when it is asked for is reported."""
+    try:
+        getattr(environment, name)
+    except AttributeError as error:
+        if hasattr(type(environment), name):
+            raise UserError(f"{called}: {name} raised AttributeError: {error}") from error
+        return False
+    return True
 
 
 def checked_engine(engine: Any, environment: Environment) -> Any:
@@ -85,6 +99,8 @@ def _check_bounds(environment: Any, called: str, names: tuple[str, ...]) -> None
         for part in (*_parts(low), *_parts(high)):
             if not hasattr(part, "dtype"):
                 raise UserError(f"{called}: {name}_low and {name}_high must be arrays, not {part!r}")
+        if not all(np.size(part) for part in _parts(low)) or not _parts(low):
+            raise UserError(f"{called} has no {name}s: {name}_low is empty")
         if jax.tree.map(np.shape, low) != jax.tree.map(np.shape, high):
             raise UserError(f"{called}: {name}_low and {name}_high must have the same shape")
         if not all(np.isfinite(part).all() for part in jax.tree.leaves((low, high))):

@@ -26,7 +26,8 @@ def use_all_cores() -> None:
     flag = "--xla_cpu_multi_thread_eigen=false"
     if flag not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
-    jax.config.update("jax_num_cpu_devices", available_cores())
+    if (cores := available_cores()) > 1:
+        jax.config.update("jax_num_cpu_devices", cores)
 
 
 def mesh_for(agents: int) -> Mesh:

@@ -77,6 +77,14 @@ def test_a_logger_that_is_not_installed_is_named(option, package, tmp_path, monk
     assert capsys.readouterr().err == f"augury: --{option} needs {package}: pip install 'augury[{option}]'\n"
 
 
+def test_a_folder_that_cannot_be_written_is_told_before_training(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as leaving:
+        main(["train", "goal2d", "--out", str(tmp_path / "run"), "--tensorboard", str(tmp_path / "file")])
+    assert leaving.value.code == 2
+    assert capsys.readouterr().err == f"augury: cannot write to {tmp_path}/file/run: Not a directory\n"
+
+
 @pytest.mark.slow
 def test_tensorboard_shows_what_a_resumed_run_leaves_and_nothing_twice(tmp_path):
     pytest.importorskip("tensorboardX")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from augury.envs.adapters.jax_packages import (
@@ -105,7 +106,8 @@ class GymnaxEnvironment(PackagedEnvironment):
 
     @property
     def _observation_bounds(self) -> tuple[Bound, Bound]:
-        space = self._made.task.observation_space(self._made.params)
+        with jax.ensure_compile_time_eval():
+            space = self._made.task.observation_space(self._made.params)
         if hasattr(space, "n"):
             return finite(0, max(int(space.n) - 1, 1), space.shape)
         if not hasattr(space, "low"):
@@ -114,7 +116,8 @@ class GymnaxEnvironment(PackagedEnvironment):
 
     @property
     def _action_space(self) -> Any:
-        return self._made.task.action_space(self._made.params)
+        with jax.ensure_compile_time_eval():  # some make their bounds with JAX, whatever program asks
+            return self._made.task.action_space(self._made.params)
 
     @property
     def _action_bounds(self) -> tuple[Bound, Bound]:

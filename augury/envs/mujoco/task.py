@@ -110,8 +110,11 @@ class MujocoTask(HostEnvironment):
     def outcome(self, before: Moment, action: Rows, after: Moment) -> Outcome:
         """Reward, termination and extras of a step."""
         reward, terminated = (
-            self._of_rows(function, before, action, after) for function in (self.reward, self.terminated)
+            self._of_rows(function, kinds, before, action, after)
+            for function, kinds in ((self.reward, "biuf"), (self.terminated, "b"))
         )
+        if not np.isfinite(reward).all():
+            raise UserError(f"{self.name}: reward gave {reward[~np.isfinite(reward)][0]}, no finite number")
         return Outcome(reward, terminated, {})
 
     def control(self, moment: Moment, action: Rows) -> Rows:
@@ -121,13 +124,18 @@ class MujocoTask(HostEnvironment):
         return self.anatomy.ctrl + self.action_scale * action
 
     def start(self, generator: np.random.Generator) -> Start:
-        noise, pose = self.start_noise, self.anatomy
+        noise, pose = self._tried("start_noise", np.asarray, self.start_noise, float), self.anatomy
         qpos = pose.qpos + generator.uniform(-noise, noise, len(pose.qpos))
         qvel = pose.qvel + generator.uniform(-noise, noise, len(pose.qvel))
         return Start(qpos, qvel, goal=np.empty(0) if self.commands is None else self.commands.draw(generator))
 
     def observe(self, moment: Moment) -> Rows:
-        return np.concatenate([term(moment) for term in self.observed_terms], 1)
+        rows = len(moment.qpos)
+        columns = [
+            self._of_term(term, width, rows, moment)
+            for term, width in zip(self.observed_terms, self._widths, strict=True)
+        ]
+        return np.concatenate(columns, 1)
 
     def restored(self, observation: Rows, extras: Mapping[str, Rows]) -> Start:
         """The start that looks like this; what is not told is as in the default pose."""
@@ -152,12 +160,14 @@ class MujocoTask(HostEnvironment):
 
     def physics(self, threads: int | None = None) -> Physics:
         """A simulator of the model."""
-        return Rollout(self._prepared(), self.substeps, threads)
+        if not isinstance(self.substeps, int | np.integer) or self.substeps < 1:
+            raise UserError(f"{self.name}: substeps must be a whole number from 1 on, not {self.substeps!r}")
+        return Rollout(self._prepared(), int(self.substeps), threads)
 
     @cached_property
     def model(self) -> mujoco.MjModel:
         """The compiled model, to be read."""
-        return self._prepared().compile()
+        return self._compiled(self._prepared())
 
     @cached_property
     def anatomy(self) -> Anatomy:
@@ -173,7 +183,12 @@ class MujocoTask(HostEnvironment):
     def observed_terms(self) -> tuple[terms.Term, ...]:
         """The terms of the observation."""
         if self.observed is not None:
-            return tuple(self.observed)
+            listed = tuple(self.observed) if isinstance(self.observed, Sequence) else (self.observed,)
+            if strange := [one for one in listed if not isinstance(one, terms.Term)]:
+                raise UserError(f"{self.name}: observed lists terms, and {strange[0]!r} is none")
+            if not listed:
+                raise UserError(f"{self.name} observes nothing: observed lists no terms")
+            return listed
         return (terms.positions.skip(self.hidden_positions), terms.velocities)
 
     @cached_property
@@ -246,10 +261,17 @@ class MujocoTask(HostEnvironment):
             return float(low), float(high)
         return (-1.0, 1.0) if quantity.unit == "1" else (-COVERED_SPEED, COVERED_SPEED)
 
+    @cached_property
+    def _widths(self) -> list[int]:
+        """Numbers of each term of the observation."""
+        return [len(term.table(self.anatomy)) for term in self.observed_terms]
+
     def _range_of_position(self, quantity: Quantity) -> tuple[float, float]:
-        joint = self.model.joint(quantity.joint)
-        if self.model.jnt_limited[joint.id]:
-            low, high = joint.range - (
+        joint = np.searchsorted(self.model.jnt_qposadr, quantity.address, side="right") - 1
+        kind = mujoco.mjtJoint(self.model.jnt_type[joint])
+        is_a_length = kind in (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE)
+        if is_a_length and self.model.jnt_limited[joint]:
+            low, high = self.model.jnt_range[joint] - (
                 self.anatomy.qpos[quantity.address] if quantity.kind == "offset" else 0
             )
             return float(low), float(high)
@@ -291,19 +313,50 @@ class MujocoTask(HostEnvironment):
     def _poses(self, transitions: Any) -> Rows:
         return self.restored(transitions.observation, transitions.extras).qpos
 
-    def _of_rows(self, function: Callable[..., Any], *step: Any) -> Any:
+    def _of_rows(self, function: Callable[..., Any], kinds: str, *step: Any) -> Any:
         """What a function of a step gives, which must be a number for each environment."""
-        values, count = np.asarray(function(*step)), len(step[1])
+        values, count = np.asarray(self._tried(function.__name__, function, *step)), len(step[1])
         if values.shape != (count,):
             raise UserError(
                 f"{self.name}: {function.__name__} must give a number for each of {count} environments, "
                 f"not shape {values.shape}"
             )
+        if values.dtype.kind not in kinds:
+            wanted = "truth values" if kinds == "b" else "real numbers"
+            raise UserError(f"{self.name}: {function.__name__} must give {wanted}, not {values.dtype}")
         return values
+
+    def _of_term(self, term: terms.Term, width: int, rows: int, moment: Moment) -> Rows:
+        """What a term gives, which must be as many numbers for each environment as its table has."""
+        values = np.asarray(self._tried(f"the term '{term.name}'", term, moment))
+        if values.shape != (rows, width):
+            raise UserError(
+                f"{self.name}: the term '{term.name}' must give {width} numbers for each of {rows} "
+                f"environments, not shape {values.shape}"
+            )
+        return values
+
+    def _tried(self, what: str, function: Callable[..., Any], *given: Any) -> Any:
+        """What a user's function gives; its error becomes a line."""
+        try:
+            return function(*given)
+        except UserError:
+            raise
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise UserError(f"{self.name}: {what} raised {reason}") from error
+
+    def _compiled(self, spec: mujoco.MjSpec) -> mujoco.MjModel:
+        return self._tried("compiling the model", spec.compile)
 
     def _prepared(self) -> mujoco.MjSpec:
         """The model with the chosen keyframe alone, and without sensors that cannot be read off a state."""
-        spec = self.spec().copy()
+        spec = self._tried("spec", self.spec)
+        if not isinstance(spec, mujoco.MjSpec):
+            raise UserError(f"{self.name}: spec must give an MjSpec, not {type(spec).__name__}")
+        if not len(spec.actuators):
+            raise UserError(f"{self.name} has no actuators: add them to the model, or in spec()")
+        spec = spec.copy()
         names = [key.name for key in spec.keys]
         if self.keyframe not in (None, "qpos0", *names):
             raise unknown_name(f"keyframe of {self.name}", self.keyframe, names)
@@ -312,7 +365,7 @@ class MujocoTask(HostEnvironment):
             if not chosen:
                 spec.delete(key)
         if len(spec.sensors):
-            late = spec.compile().sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
+            late = self._compiled(spec).sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
             for sensor, unreadable in zip(list(spec.sensors), late, strict=True):
                 if unreadable:
                     spec.delete(sensor)

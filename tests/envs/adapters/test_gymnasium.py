@@ -196,6 +196,11 @@ def test_discrete_actions_arrive_as_the_environment_counts_them():
         ("reward is NaN", "reward is nan, which is not a finite number"),
         ("shape changes", r"observation has shape \(3,\), not \(2,\)"),
         ("dtype changes", "observation has dtype <U1, not float32"),
+        ("ragged", "observation is no array"),
+        ("beyond 32 bits", r"reward is 1e\+300, which is beyond 32 bits"),
+        ("reward is text", "reward is '1.5', which is no number"),
+        ("reward is complex", "reward is 1j, which is no number"),
+        ("two ends", r"terminated has shape \(2,\), and is not one number"),
         ("raises", "step raised ZeroDivisionError: the wheel came off"),
         ("four values", r"step raised ValueError: not enough values to unpack \(expected 5, got 4\)"),
     ],
@@ -208,6 +213,32 @@ def test_what_is_wrong_is_told_with_environment_step_and_field(trouble, complain
     with pytest.raises(UserError, match=f"^bad, in step 3 of the episode with seed {seed}: {complaint}$"):
         played(engine, 3)
     engine.close()
+
+
+def test_saturated_actions_lie_within_the_space_and_closing_may_fail():
+    """0.1 with 32 bits is more than 0.1."""
+    made = from_gymnasium(troubled.strict)
+    engine = made.vector(2)
+    engine.reset(seed=[0, 1])
+    engine.step(np.stack([made.action_low, made.action_high]))
+    engine.close()
+
+
+@pytest.mark.parametrize("steps", [troubled.HORIZON, 2 * troubled.HORIZON, 2 * troubled.HORIZON + 2])
+@pytest.mark.parametrize("factory", [troubled.pendulum, troubled.normalised])
+def test_what_earlier_episodes_decide_does_not_go_on_in_silence(factory, steps):
+    """Neither in an episode nor where one has just begun. A single episode is played again as a whole."""
+    goes_on = factory is troubled.pendulum or steps == troubled.HORIZON
+    made = from_gymnasium(factory)
+    engine = made.vector(2)
+    engine.reset(seed=[1, 2])
+    for action in actions(steps, 2, size=1):
+        engine.step(action)
+    fresh = made.vector(2)
+    assert (fresh.load_state(engine.state()) is None) == goes_on
+    if goes_on:
+        following = actions(1, 2, seed=1, size=1)[0]
+        np.testing.assert_array_equal(fresh.step(following)[1], engine.step(following)[1])
 
 
 def test_a_value_outside_of_its_space_is_remarked_once(capsys):

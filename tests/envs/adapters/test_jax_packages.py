@@ -53,6 +53,12 @@ def stepped(environment, steps, action, seed=0):
         yield before, state, reward, terminated
 
 
+def test_bounds_that_gymnax_makes_with_jax_are_known_inside_a_program():
+    environment = make("gymnax:PointRobot-misc")
+    half_width = jax.jit(lambda: jnp.asarray(environment.action_high - environment.action_low) / 2)()
+    np.testing.assert_allclose(half_width, (environment.action_high - environment.action_low) / 2)
+
+
 def test_a_time_limit_of_gymnax_is_the_horizon_and_no_termination():
     environment = make(PENDULUM)
     assert environment.horizon == 200

@@ -5,7 +5,7 @@ import numpy as np
 from gymnasium.envs.classic_control import PendulumEnv
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.wrappers import TimeLimit
+from gymnasium.wrappers import NormalizeReward, TimeLimit
 
 HORIZON = 7
 VECTOR = Box(-2, 2, (2,), np.float32)
@@ -104,6 +104,16 @@ class Troubled(Walk):
                     observation = np.array(["a", "b"])
                 case "outside":
                     observation = np.array([0, 5], np.float32)
+                case "ragged":
+                    observation = [1.0, [2.0]]
+                case "beyond 32 bits":
+                    reward = 1e300
+                case "reward is text":
+                    reward = "1.5"
+                case "reward is complex":
+                    reward = 1j
+                case "two ends":
+                    terminated = np.array([False, True])
                 case "raises":
                     raise ZeroDivisionError("the\nwheel came off")
                 case "four values":
@@ -172,6 +182,36 @@ def saved():
 
 def reticent():
     return TimeLimit(Reticent(), HORIZON)
+
+
+def normalised():
+    """What it earns depends on all earlier episodes."""
+    return NormalizeReward(TimeLimit(PendulumEnv(), HORIZON))
+
+
+def pendulum():
+    return TimeLimit(PendulumEnv(), HORIZON)
+
+
+class Strict(PendulumEnv):
+    """Its actions have 64 bits, and bounds that 32 bits round up."""
+
+    action_space = Box(-0.1, 0.1, (1,), np.float64)
+
+    def __init__(self):
+        super().__init__()
+        self.action_space = Strict.action_space
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        return super().step(action)
+
+    def close(self):
+        raise RuntimeError("the door is stuck")
+
+
+def strict():
+    return TimeLimit(Strict(), HORIZON)
 
 
 def endless():

@@ -177,6 +177,78 @@ class Lost(augury.MujocoTask):
     name, horizon, model_file = "lost", 10, "nowhere.xml"
 
 
+UNNAMED = """<mujoco><worldbody>
+<body><freejoint/><geom size="0.1"/><site name="top"/>
+<body><joint type="hinge" axis="1 0 0" limited="true" range="-30 30"/><geom size="0.1" pos="0 0 0.3"/>
+<body><joint type="ball" limited="true" range="0 40"/><geom size="0.1" pos="0 0 0.6"/></body></body></body>
+</worldbody><actuator><general site="top" gear="1 0 0 0 0 0" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+class Plain(augury.MujocoTask):
+    """A model whose joints have no names."""
+
+    name, horizon, text = "plain", 20, UNNAMED
+
+    def spec(self):
+        return mujoco.MjSpec.from_string(self.text)
+
+    def reward(self, before, action, after):
+        return -(after.qpos[:, 0] ** 2)
+
+
+def test_joints_need_no_names():
+    task = Plain()
+    covered = dict(zip((one.name for one in task.table), task.observation_high, strict=True))
+    assert covered["joint 1 angle"] == pytest.approx(np.deg2rad(30))
+    assert covered["joint 2 quaternion w"] == 1  # a ball's range is an angle, and none of these numbers
+    mirror = augury.reflect(task)
+    assert verify(mirror, task, samples=100).valid
+
+
+@terms.term(terms.scalars("a", "b"))
+def too_few(moment):
+    """One number, where two are announced."""
+    return moment.qpos[:, :1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("reward", lambda self, before, action, after: np.log(after.qpos[:, 0] - 9), "reward gave nan"),
+        ("reward", lambda self, before, action, after: 1 if after.qpos[:, 0] > 0 else 0, "raised ValueError"),
+        ("reward", lambda self, before, action, after: after.qpos[:, 0] * 1j, "real numbers, not complex128"),
+        ("terminated", lambda self, before, action, after: after.qpos[:, 0], "truth values, not float64"),
+        ("observed", (too_few,), r"the term 'too few' must give 2 numbers .* not shape \(2, 1\)"),
+        ("observed", (terms.command,), r"the term 'command' must give 3 numbers"),
+        ("observed", ("positions",), "observed lists terms, and 'positions' is none"),
+        ("observed", (), "observes nothing"),
+        ("spec", lambda self: mujoco.MjSpc(), "spec raised AttributeError: module 'mujoco'"),
+        ("spec", lambda self: mujoco.MjModel.from_xml_string(UNNAMED), "give an MjSpec, not MjModel"),
+        ("text", UNNAMED.replace("size", "sise"), "spec raised ValueError: XML Error"),
+        (
+            "text",
+            UNNAMED.replace('size="0.1"', 'size="0.1" mass="0"'),
+            "compiling the model raised ValueError",
+        ),
+        ("text", UNNAMED[: UNNAMED.index("<actuator>")] + "</mujoco>", "has no actuators"),
+        ("substeps", 0, "substeps must be a whole number from 1 on, not 0"),
+        ("horizon", 10.5, "horizon must be a whole number from 1 on, not 10.5"),
+        ("start_noise", "much", "start_noise raised ValueError"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
+def test_what_a_task_gets_wrong_is_one_line(name, value, complaint):
+    task = type("Wrong", (Plain,), {name: value, "name": "wrong"})()
+
+    def used():
+        engine = envs.make(task).vector(2)
+        engine.reset(seed=[0, 1])
+        engine.step(np.zeros((2, 1)))
+
+    with pytest.raises(UserError, match=rf"^wrong.*{complaint}"):
+        used()
+
+
 def test_mistakes_are_named():
     with pytest.raises(UserError, match="pole: actuator 'push' has no control range"):
         _ = Pole(limits="").action_low

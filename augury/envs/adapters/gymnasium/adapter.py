@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -166,13 +166,16 @@ def _tried(source: Source, called: str) -> _Tried:
     wanted: Any = VectorEnv if vectors else gymnasium.Env
     if not isinstance(env, wanted):
         raise UserError(f"{called} made {type(env).__name__}, which is no gymnasium {wanted.__name__}")
-    with closing(env):
+    try:
         if vectors:
             seen, acted = env.single_observation_space, env.single_action_space
             spaces.check_spaces(called, seen, acted)
             return _Tried(True, seen, acted, getattr(env.spec, "max_episode_steps", None))
         spaces.check_spaces(called, env.observation_space, env.action_space)
         return _Tried(False, env.observation_space, env.action_space, time_limit(env), *_first_steps(env))
+    finally:
+        with suppress(Exception):  # nothing is lost that way
+            env.close()
 
 
 def _first_steps(env: Any) -> tuple[tuple[str, ...], float]:

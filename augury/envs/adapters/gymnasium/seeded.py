@@ -1,9 +1,10 @@
 """Copies of an environment as the trainer steps them: with seeds, ends of episodes, and a state.
 
-The state is the seed of every row, the number of its episode and the actions since that began. To go on
-there, environments that give and take their state are put there; of others the episodes are played again. An
-environment that then observes or earns anything else does not follow from seeds and actions alone: all its
-rows begin new episodes, and `load_state` tells the trainer.
+The state is the seed of every row, the number of its episode and the actions since that began; of a row that
+has just begun one, those of the episode before. To go on there, environments that give and take their state
+are put there; of others the episodes are played again. An environment that then observes or earns anything
+else does not follow from seeds and actions alone, but from earlier episodes, for example: all its rows begin
+new episodes, and `load_state` tells the trainer.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class SeededEngine:
         self._seeds = np.zeros(count, np.uint64)
         self._episodes, self._steps = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self._returns = np.zeros(count)
+        self._last_steps, self._last_returns = np.zeros(count, np.int64), np.zeros(count)
+        """Of the episodes before those that have just begun; their actions are not written over yet."""
         self._actions = actions
         self._observation: Any = None
 
@@ -53,8 +56,10 @@ class SeededEngine:
             infos |= {"final_obs": stepped.ends, "_final_obs": over}
         if self._autoreset:
             self._actions[np.arange(self.num_envs), self._steps] = actions
-            self._steps, self._episodes = np.where(over, 0, self._steps + 1), self._episodes + over
-            self._returns = np.where(over, 0, self._returns + stepped.reward)
+            steps, returns = self._steps + 1, self._returns + stepped.reward
+            self._last_steps, self._last_returns = np.where(over, steps, 0), np.where(over, returns, 0)
+            self._steps, self._returns = np.where(over, 0, steps), np.where(over, 0, returns)
+            self._episodes = self._episodes + over
         self._observation = stepped.observation
         return stepped.observation, stepped.reward, stepped.terminated, stepped.truncated, infos
 
@@ -65,7 +70,9 @@ class SeededEngine:
             "episodes": self._episodes.copy(),
             "steps": self._steps.copy(),
             "returns": self._returns.copy(),
-            "actions": self._actions[:, : self._steps.max()].copy(),
+            "last_steps": self._last_steps.copy(),
+            "last_returns": self._last_returns.copy(),
+            "actions": self._actions[:, : max(self._steps.max(), self._last_steps.max())].copy(),
             **_named(self._observation),
             **({f"{_STATE}{name}": values for name, values in self._rows.states().items()}),
         }
@@ -78,11 +85,16 @@ class SeededEngine:
         self._seeds, self._episodes, self._steps = (state[name] for name in ("seeds", "episodes", "steps"))
         self._actions[:, : state["actions"].shape[1]] = state["actions"]
         states = {name.removeprefix(_STATE): own for name, own in state.items() if name.startswith(_STATE)}
+        none = np.zeros_like(self._steps)  # a state of an earlier version does not tell
+        self._last_steps, self._last_returns = (
+            state.get(name, none) for name in ("last_steps", "last_returns")
+        )
+        follows = bool(states) or self._follows_from_seeds()
         plan = Plan(self._seeds, self._episodes, self._steps, self._actions, states)
         self._observation, self._returns = self._rows.begin(plan)
         if states:
             self._observation, self._returns = _unnamed(state), state["returns"]
-        if _same(state, self.state()):
+        if follows and _same(state, self.state()):
             return None
         self._episodes = self._episodes + 1
         return self._begun_anew()
@@ -90,9 +102,19 @@ class SeededEngine:
     def close(self) -> None:
         self._rows.close()
 
+    def _follows_from_seeds(self) -> bool:
+        """Whether episodes that have just ended earn the same again: a new one tells nothing yet."""
+        ended = self._last_steps > 0
+        if not ended.any():
+            return True
+        before = Plan(self._seeds, self._episodes - ended, self._last_steps, self._actions, {})
+        _, returns = self._rows.begin(before)
+        return np.array_equal(returns[ended], self._last_returns[ended])
+
     def _begun_anew(self) -> Any:
         """What is observed at the start of every row's episode."""
         self._steps, self._returns = np.zeros_like(self._steps), np.zeros_like(self._returns)
+        self._last_steps, self._last_returns = np.zeros_like(self._steps), np.zeros_like(self._returns)
         plan = Plan(self._seeds, self._episodes, self._steps, self._actions[:, :0], {})
         self._observation, _ = self._rows.begin(plan)
         return self._observation

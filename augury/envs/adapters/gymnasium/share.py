@@ -15,6 +15,7 @@ import multiprocessing
 import signal
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -165,7 +166,8 @@ class Share(gymnasium.Env[Any, Any]):
 
     def close(self) -> None:
         while self._envs:
-            self._envs.pop().close()
+            with suppress(Exception):  # nothing is lost that way
+                self._envs.pop().close()
 
     def _stacked_states(self) -> dict[str, Numbers]:
         every = [states.state_of(env) for env in self._envs]
@@ -194,20 +196,29 @@ class Share(gymnasium.Env[Any, Any]):
         if isinstance(space, Discrete):
             own = space.start + np.int64(action)
         else:
-            own = action.astype(space.dtype).reshape(space.shape)
+            own = spaces.as_action(space, action).reshape(space.shape)
         self._steps[row] += 1
         outcome = self._asked(row, "step", lambda: self._envs[row].step(own))
         if not (isinstance(outcome, tuple) and len(outcome) == 5):
             raise self._failed(row, "step gave no observation, reward, terminated, truncated and info")
         observation, reward, terminated, truncated, info = outcome
         self._take(row, observation)
-        if np.ndim(reward) != 0:
-            raise self._failed(row, f"reward has shape {np.shape(reward)}, and is not one number")
-        self._reward[row] = reward
+        self._reward[row] = self._number(row, "reward", reward)
         self._returns[row] += self._reward[row]
-        self._terminated[row], self._truncated[row] = terminated, truncated
+        self._terminated[row] = self._number(row, "terminated", terminated)
+        self._truncated[row] = self._number(row, "truncated", truncated)
         for place, name in enumerate(self._copies.extras):
-            self._extras[row, place] = info.get(name, np.nan)
+            self._extras[row, place] = self._number(row, f"info['{name}']", info.get(name, np.nan))
+
+    def _number(self, row: int, name: str, value: Any) -> Any:
+        """A single number, if it is one."""
+        if isinstance(value, float | bool | np.floating | np.bool_):  # as nearly always
+            return value
+        if np.ndim(value) != 0:
+            raise self._failed(row, f"{name} has shape {np.shape(value)}, and is not one number")
+        if np.asarray(value).dtype.kind not in "biuf":
+            raise self._failed(row, f"{name} is {value!r:.40}, which is no number")
+        return value
 
     def _take(self, row: int, observation: Any) -> None:
         """Copy an observation of the right shape: environments may write the next into the same memory."""

@@ -41,8 +41,8 @@ def check_spaces(called: str, observation: Space[Any], action: Space[Any]) -> No
         )
     if not (np.isfinite(action.low).all() and np.isfinite(action.high).all()):
         raise UserError(
-            f"{called} has actions without bounds, {action}: wrap it in gymnasium.wrappers.RescaleAction, or "
-            "give its action space finite ones"
+            f"{called} has actions without bounds, {action}: give its action space finite ones, with "
+            "gymnasium.wrappers.TransformAction for example"
         )
 
 
@@ -55,9 +55,17 @@ def bounds(space: Space[Any]) -> tuple[Bounds, Bounds]:
     return low, high
 
 
+def as_action(space: Box, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Agents' numbers of 32 bits as one of a space, or rows of them; rounding may have led outside."""
+    return np.clip(values.astype(space.dtype).reshape(-1, *space.shape), space.low, space.high)
+
+
 def misfit(name: str, space: Box, value: Any) -> str | None:
     """How an observed vector, or rows of them, differ from their space in shape or kind of number."""
-    given = np.asarray(value)
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        return f"{field(name)} is no array"
     if given.shape != space.shape:
         return f"{field(name)} has shape {given.shape}, not {space.shape}"
     if given.dtype != space.dtype and not np.can_cast(given.dtype, space.dtype, "same_kind"):
@@ -67,11 +75,14 @@ def misfit(name: str, space: Box, value: Any) -> str | None:
 
 def not_finite(name: str, values: npt.NDArray[Any]) -> tuple[int, str] | None:
     """The first row of a field that holds something else than finite numbers, and what that is."""
-    if np.isfinite(values).all():
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.asarray(values, np.float32))
+    if finite.all():
         return None
-    row, *place = np.argwhere(~np.isfinite(values))[0].tolist()
+    row, *place = np.argwhere(~finite)[0].tolist()
     where = "".join(f"[{index}]" for index in place)
-    return row, f"{name}{where} is {values[row, *place]}, which is not a finite number"
+    what = "beyond 32 bits" if np.isfinite(values[row, *place]) else "not a finite number"
+    return row, f"{name}{where} is {values[row, *place]}, which is {what}"
 
 
 def outside(name: str, space: Box, value: npt.NDArray[Any]) -> str | None:

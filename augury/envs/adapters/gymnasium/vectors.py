@@ -138,7 +138,7 @@ class VectorEngine:
         space = self._vector.single_action_space
         if isinstance(space, Discrete):
             return actions.astype(np.int64) + space.start
-        return actions.astype(space.dtype).reshape(-1, *space.shape)
+        return spaces.as_action(space, actions)
 
     def _taken(self, observation: Any) -> Any:
         """A copy of an observation of all rows, if it is one."""
