@@ -1,6 +1,10 @@
 """Marks of tests that several files use."""
 
+import mujoco
 import pytest
+
+OLDER_MUJOCO = int(mujoco.__version__.partition(".")[0]) < 4
+"""docs/installation.md says what these compute less exactly; `make test-oldest` runs with one."""
 
 
 def slowly(*values):

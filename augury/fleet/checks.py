@@ -25,6 +25,7 @@ from augury.errors import UserError, nearest, unknown_name
 from augury.fleet.arm import Arm
 from augury.fleet.building import augmentation_of, example
 from augury.fleet.defaults import DEFAULTS, UNSET, defaults_for
+from augury.transition import Transition
 
 
 def resolved(arm: Arm) -> Arm:
@@ -113,6 +114,9 @@ def _check_augmentation(arm: Arm, environment: Environment) -> None:
         raise UserError(f"ratio {arm.ratio:g} makes more than 2^32 copies: use 'inf'")
 
 
+MOST_TRIED = 64
+"""Discrete actions that an augmentation is tried on."""
+
 _CONFORMING: set[Any] = set()
 """What was found to keep dtypes: others that differ in the values of numbers alone do so too."""
 
@@ -125,7 +129,26 @@ def _check_discrete(arm: Arm, environment: Environment, function: Any, needs: li
     if asked not in _CONFORMING:
         alike = conforming(describe(arm.augmentation), function)
         jax.eval_shape(alike, jax.random.key(0), example(environment, needs))
+        _check_choices(arm, environment, alike, example(environment, needs))
         _CONFORMING.add(asked)
+
+
+def _check_choices(arm: Arm, environment: Environment, function: Any, transition: Transition) -> None:
+    """Networks have no value for an action that does not exist, and would not say so."""
+    count = environment.action_count
+    assert count is not None
+    actions = jnp.unique(jnp.linspace(0, count - 1, MOST_TRIED).astype(jnp.int32))
+    try:
+        given = jax.vmap(lambda key, action: function(key, transition._replace(action=action)).action)(
+            jax.random.split(jax.random.key(0), len(actions)), actions
+        )
+    except Exception:  # it may fail in a state that is not one; training will tell
+        return
+    if (beyond := given[(given < 0) | (given >= count)]).size:
+        raise UserError(
+            f"{describe(arm.augmentation)} gives action {beyond[0]}, but {environment.name} has the actions "
+            f"0 to {count - 1}"
+        )
 
 
 def _check_hindsight(arm: Arm, environment: Environment) -> None:

@@ -159,6 +159,10 @@ def test_the_algorithm_follows_the_environment():
             replace(SMALL, augmentation=lambda key, seen: mirror(key, seen._replace(action=seen.action / 2))),
             "action must keep its kind of numbers, int32, not float32",
         ),
+        (
+            replace(SMALL, augmentation=lambda key, seen: seen._replace(action=seen.action + 1)),
+            "gives action 3, but stick has the actions 0 to 2$",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_refused_with_one_line(arm, message):

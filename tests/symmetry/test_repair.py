@@ -10,6 +10,7 @@ import pytest
 from augury.cli import main
 from augury.errors import UserError
 from augury.symmetry import Symmetrised, reflection, simulated_error, symmetrise
+from tests.marks import OLDER_MUJOCO
 from tests.symmetry.test_symmetry import CASE_NAMES, CASES, RICH, corrected, stock, turned
 
 EXACT = 1e-9
@@ -150,7 +151,8 @@ def test_frames_of_any_orientation_are_respected(tmp_path: Path) -> None:
     spec.compile()
     done = symmetrise(written(tmp_path, spec.to_xml()))
     assert {"body pos", "joint axis", "site pos", "geom pos"} <= {change.parameter for change in done.changes}
-    assert done.reflection.findings == []
+    left = [finding for finding in done.reflection.findings if not OLDER_MUJOCO or finding.size > 1e-6]
+    assert left == []
 
 
 @pytest.mark.slow

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-import torch
-from tensordict import TensorDict
 
 import augury.symmetry
 from augury.symmetry.export.writing import Source, export
 from tests.quadruped import EXAMPLES
+
+torch = pytest.importorskip("torch")
+TensorDict = pytest.importorskip("tensordict").TensorDict  # which comes with rsl_rl
 
 pytestmark = pytest.mark.slow  # rsl_rl and what it needs are slow to import; the how-to trains with it
 

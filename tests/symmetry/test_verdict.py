@@ -18,6 +18,7 @@ from augury.symmetry.model_audit import audit
 from augury.symmetry.motions import FEWEST, FOLLOWED
 from augury.symmetry.occurring import occurring
 from augury.symmetry.verdict import reason
+from tests.marks import OLDER_MUJOCO
 
 ROBOT = """
 <mujoco><option cone="elliptic"/>
@@ -202,7 +203,7 @@ def test_contacts_that_mujoco_does_not_find_mirrored_are_named_and_no_fault_of_t
     found = audit(mujoco.MjModel.from_xml_string(CYLINDERS), "cylinders", normal="y")
     assert found.verdict == "exact"
     assert found.simulated.step.largest > 1e-3
-    assert found.simulated.unexplained < 1e-9
+    assert found.simulated.unexplained < (1e-5 if OLDER_MUJOCO else 1e-9)
     named = {(first, second) for first, second, _ in found.simulated.contacts}
     assert named == {("table", "left"), ("table", "right")}
 
