@@ -25,5 +25,7 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The end of such a sentence: what was probably meant, or what there is."""
     choices = sorted(valid)
+    if not choices:
+        return ": there is none"
     near = get_close_matches(name.lower(), choices, n=1, cutoff=0.4)
     return f": did you mean '{near[0]}'?" if near else f": choose from {', '.join(choices)}"

@@ -6,6 +6,7 @@ dataclasses; their numbers are pytree leaves, so agents of one fleet may each ha
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
@@ -57,7 +58,15 @@ class Plain:
 
 def as_pytree(function: Augmentation) -> Augmentation:
     """The augmentation itself, or wrapped where JAX would take it for a number."""
-    return Plain(function) if jax.tree.leaves(function) == [function] else function
+    if jax.tree.leaves(function) != [function]:
+        return function
+    if inspect.isfunction(function):
+        try:
+            inspect.signature(function).bind("key", "transition")
+        except TypeError as error:
+            name = describe(function)
+            raise UserError(f"{name}: an augmentation takes a key and a transition: {error}") from error
+    return Plain(function)
 
 
 @augmentation

@@ -73,6 +73,8 @@ def make(source: Any) -> AnyEnvironment:
 
     The first two may have knobs: `family/point(wind=0.1, reward='dense')`.
     """
+    if isinstance(source, type) and hasattr(source, "runs_in"):
+        source = _made(source, "environment")
     if not isinstance(source, str):
         return checked(_adapted(source) if _is_factory(source) else source)
     if adapters.is_adapted(source):

@@ -212,3 +212,17 @@ def test_parameters_are_written_in_brackets(text):
 def test_wrong_names_and_parameters_are_explained(text, message):
     with pytest.raises(UserError, match=message):
         make(text)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda: None, "too many positional arguments"),
+        (lambda key, transition, more: None, "missing a required argument: 'more'"),
+    ],
+)
+def test_a_function_of_something_else_is_refused_in_a_line(function, reason):
+    with pytest.raises(
+        UserError, match=rf"<lambda>: an augmentation takes a key and a transition: {reason}$"
+    ):
+        make(function)

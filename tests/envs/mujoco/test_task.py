@@ -273,3 +273,7 @@ def test_it_is_shown_and_audited(quadruped, tmp_path, capsys):
     assert (tmp_path / "mirror.png").stat().st_size > 10_000
     main(["symmetry", "quadruped:walk"])
     assert "nothing breaks the reflection" in capsys.readouterr().out
+
+
+def test_a_class_stands_for_its_instance():
+    assert envs.make(Plain).name == "plain"
