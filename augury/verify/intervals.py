@@ -18,6 +18,8 @@ def clustered(wrong: npt.NDArray[np.bool_], episode: npt.NDArray[Any]) -> tuple[
     agree nobody knows how much those of an episode differ, and each episode counts as one transition.
     """
     count, episodes = len(wrong), len(np.unique(episode))
+    if not count:  # nothing is known
+        return 0.0, 1.0
     share = float(wrong.mean())
     effective = float(episodes)
     if 0 < share < 1 and episodes > 1:

@@ -121,7 +121,7 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Unknown where nothing is wrong, but too much was set aside, or the environment leaves to chance."""
+        """Unknown where nothing is wrong, but too much was set aside, or chance had a part in it."""
         if self.invalid:
             return "invalid"
         if self.outside_space:

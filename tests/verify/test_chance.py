@@ -7,6 +7,7 @@ import pytest
 from augury.augmentations import from_numpy
 from augury.errors import UserError
 from augury.verify import assert_dynamics_invariant, verify
+from augury.verify.intervals import clustered
 from tests.verify.test_verify import MIRRORED, Spring, mirrored
 
 SAMPLES = 400
@@ -100,3 +101,7 @@ def test_an_environment_may_write_over_what_it_is_given():
 def test_a_policy_of_another_width_is_one_line():
     with pytest.raises(UserError, match=r"must give actions of shape \(1, 1\), not \(1, 3\)"):
         verify(MIRRORED, Spring(), samples=20, policy=lambda observation: np.zeros((len(observation), 3)))
+
+
+def test_of_no_transitions_nothing_is_known():
+    assert clustered(np.zeros(0, bool), np.zeros(0, int)) == (0, 1)
