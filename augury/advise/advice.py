@@ -28,6 +28,8 @@ from augury.fleet import Arm, resolved
 
 Verdict = Literal["helps", "does not help", "undecided", "wrong", "not known"]
 
+WRONG_OF_RARE = 0.5
+"""Of rewards that are not the most common one: if as many are wrong, nobody is told that it helps."""
 HARDLY_ALIKE = 1.5
 """An augmentation is called wrong, whatever is predicted, if half of its transitions are invalid by as many
 times what a step changes (from there on most of the table's arms lose), or end wrongly, or if its rewards are
@@ -66,8 +68,15 @@ class Advice:
         if helps is None:
             return "not known"
         if helps >= SURE:  # who cannot tell whether it is right cannot promise anything
-            return "helps" if self.signals.get("invalid") is not None else "undecided"
+            is_told = self.signals.get("invalid") is not None
+            return "undecided" if self._rewards_that_count_are_wrong or not is_told else "helps"
         return "does not help" if helps <= 1 - SURE else "undecided"
+
+    @property
+    def _rewards_that_count_are_wrong(self) -> bool:
+        """Where reward is sparse, few wrong ones may be all that tell anything."""
+        common, error = self.signals.get("common_reward"), self.signals.get("reward_error")
+        return common is not None and error is not None and error > WRONG_OF_RARE * (1 - common)
 
     @property
     def may_help(self) -> bool:

@@ -8,7 +8,7 @@ environment's, was edited, a candidate has another checkpoint and trains anew.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +73,20 @@ def run_race(
                     watch(running.standing, name)
                     scores[name] = runners[name].at(evaluation)
                 running.update(scores)
+            if returns is not None:
+                _refuse_misjudged([runner.measured for runner in runners.values()], span)
     return running.standing
+
+
+def _refuse_misjudged(measured: Sequence[Scores], span: Range) -> None:
+    """Scores of which every one counts as nothing, or as perfect, tell nothing."""
+    every = np.concatenate([scores.ravel() for scores in measured])
+    if (every < span[0]).all() or (every > span[1]).all():
+        side = "below" if every[0] < span[0] else "above"
+        raise UserError(
+            f"all returns were {side} {span[0]:g} to {span[1]:g}, namely {np.nanmin(every):.3g} to "
+            f"{np.nanmax(every):.3g}: give other --returns; what was trained is kept"
+        )
 
 
 class _Runner:
@@ -82,19 +95,19 @@ class _Runner:
     def __init__(self, arm: Arm, checkpoint: Path, span: Range, held: ExitStack) -> None:
         self._arm, self._checkpoint, self._span, self._held = arm, checkpoint, span, held
         self._asked = [arm.described()]
-        self._measured = np.zeros((arm.agents, 0))
+        self.measured: Scores = np.zeros((arm.agents, 0))
         self._saved: Checkpoint | None = None
         if checkpoint.exists():
             self._saved = checkpoints.load(checkpoint, self._asked)
-            self._measured = self._saved.history[MEASURED]
+            self.measured = self._saved.history[MEASURED]
         self._trainer: Any = None
 
     def at(self, evaluation: int) -> Scores:
         """The agents' scores at an evaluation; they are trained until there, unless they have been."""
-        if evaluation >= self._measured.shape[1]:
+        if evaluation >= self.measured.shape[1]:
             self._train(self._arm.evaluation_rounds[evaluation])
         low, high = self._span
-        return np.nan_to_num(np.clip((self._measured[:, evaluation] - low) / (high - low), 0, 1))
+        return np.nan_to_num(np.clip((self.measured[:, evaluation] - low) / (high - low), 0, 1))
 
     def _train(self, until: int) -> None:
         if self._trainer is None:
@@ -106,11 +119,11 @@ class _Runner:
         self._rounds = until
         evaluated = self._trainer.evaluate(self._agents, until)
         now = np.asarray(getattr(evaluated, envs.make(self._arm.environment).measure), float)
-        self._measured = np.column_stack([self._measured, now])
+        self.measured = np.column_stack([self.measured, now])
         held = self._trainer.save(self._agents, until)
         checkpoints.save(
             self._checkpoint,
-            Checkpoint(held, self._trainer.parts, until, {MEASURED: self._measured}, 0.0),
+            Checkpoint(held, self._trainer.parts, until, {MEASURED: self.measured}, 0.0),
             self._asked,
         )
 
@@ -122,7 +135,7 @@ def span_of(arm: Arm, returns: Range | None) -> Range:
         if returns is not None:
             raise UserError(f"{environment.name} is measured by its success: leave out --returns")
         return 0.0, 1.0
-    if returns is None or not returns[1] > returns[0]:
+    if returns is None or not np.isfinite(returns).all() or not returns[1] > returns[0]:
         raise UserError(
             f"{environment.name} is measured by its returns: say which count as nothing and as perfect, "
             "as in --returns -1500 0"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from augury import augmentations, envs
 from augury.augmentations.base import Augmentation, as_pytree, describe
 from augury.envs.adapters import is_adapted
+from augury.envs.adapters.gymnasium.making import time_limit
 from augury.envs.mujoco.probe import unwrapped
 from augury.errors import UserError
 from augury.references import is_reference
@@ -49,6 +51,14 @@ def environment_of(source: Any) -> Any:
     if isinstance(source, str) and is_reference(source) and not is_adapted(source):
         source = envs.load(source)
     if isinstance(source, gymnasium.Env):
-        return unwrapped(source)
+        return _with_its_limit(source)
     found: Any = envs.make(source)
-    return unwrapped(found.one()) if hasattr(found, "one") else found
+    return _with_its_limit(found.one()) if hasattr(found, "one") else found
+
+
+def _with_its_limit(env: Any) -> Any:
+    """The environment inside of wrappers; its time limit, which is one of them, is kept in its spec."""
+    inner, limit = unwrapped(env), time_limit(env)
+    if limit is not None and isinstance(inner, gymnasium.Env) and inner.unwrapped.spec is None:
+        inner.unwrapped.spec = EnvSpec(type(inner.unwrapped).__name__, max_episode_steps=limit)
+    return inner

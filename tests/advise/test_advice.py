@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from augury.advise.prediction import Prediction, fit
 from augury.advise.racing import run_race
 from augury.advise.reasons import reasons
 from augury.advise.table import digest, read
+from augury.advise.written import written
 from augury.cli import main
+from augury.errors import UserError
 from augury.fleet import Arm
 from augury.report.advice import facts_of
 from augury.runs.statistics import Estimate
@@ -172,6 +175,10 @@ def test_who_cannot_learn_drops_out_and_an_interrupted_race_ends_as_a_whole_one(
     assert resumed.out["stuck"][0] == 3, "half of the agents sufficed"
     assert resumed.cost < 0.5
     assert resumed == run_race(arms, Path("whole"), returns=(-10, 0))
+    with pytest.raises(
+        UserError, match=r"all returns were below 100 to 200, namely -.*: give other --returns"
+    ):
+        run_race(arms, Path("whole"), returns=(100, 200))
 
 
 @pytest.mark.parametrize(
@@ -183,6 +190,10 @@ def test_who_cannot_learn_drops_out_and_an_interrupted_race_ends_as_a_whole_one(
         (("goal2d", "--augmentation", "ant/reflect"), "ant"),
         (("goal2d", "--augmentation", "goal2d/rotate", "--pilot-steps", "10"), "at least 200"),
         (("walker2d", "--augmentation", "walker2d/reflect", "--race"), "as in --returns -1500 0"),
+        (
+            ("walker2d", "--augmentation", "walker2d/reflect", "--race", "--returns", "0", "inf"),
+            "as in --returns -1500 0",
+        ),
         (("goal2d", "--augmentation", "goal2d/rotate", "--race", "--agents", "2"), "needs 3 agents"),
         (("goal2d", "--augmentation", "goal2d/rotate", "--returns", "0", "1"), "give --race too"),
         (("goal2d", *2 * ("--augmentation", "goal2d/rotate")), "two augmentations are called goal2d/rotate"),
@@ -260,6 +271,8 @@ def test_a_model_is_what_it_was_after_it_was_written(tmp_path):
         ({"invalid": 0.0, "reward_error": 0.6}, "wrong"),
         ({"invalid": 1.0, "relative_error": 0.0, "wrong_end": 0.7}, "wrong"),
         ({"invalid": None, "relative_error": None}, "undecided"),
+        ({"invalid": 0.01, "reward_error": 0.01, "common_reward": 1.0}, "undecided"),  # all that is rewarded
+        ({"invalid": 0.01, "reward_error": 0.01, "common_reward": 0.9}, "helps"),
     ],
 )
 def test_only_what_is_wrong_by_more_than_a_step_changes_is_called_wrong(signals, verdict):
@@ -304,3 +317,16 @@ def test_what_could_not_be_applied_is_not_trained_either():
 )
 def test_reasons_are_made_of_signals(signals, said):
     assert said in "; ".join(reasons(signals))
+
+
+def test_functions_that_cannot_be_found_again_are_told_apart():
+    """By the same name another function may stand: what was measured of one is not the other's."""
+
+    def shifted(size):
+        return lambda key, transition: transition._replace(reward=transition.reward + size)
+
+    one, other = shifted(1), shifted(2)
+    assert written(one) == written(one)
+    assert written(one) != written(other)
+    assert written(partial(one, 1)) != written(partial(one, 2))
+    assert written(digest) == written(read)  # two of a file

@@ -12,6 +12,7 @@ from augury.errors import UserError
 from augury.verify import verify
 from augury.verify.simulators import simulator_of
 from tests.sledges import sledges
+from tests.verify.test_verify import MIRRORED, Spring
 
 __all__ = ["sledges"]
 
@@ -165,3 +166,10 @@ def test_an_environment_that_insists_on_32_bits_is_verified_with_them(sledges):
     assert simulator.single_precision
     assert not simulator_of(sledges.sledge).single_precision
     assert verify(sledges.mirror, Looping(), samples=SAMPLES).valid
+
+
+def test_a_time_limit_around_an_environment_without_a_spec_ends_its_episodes():
+    environment = gymnasium.wrappers.TimeLimit(Spring(), 10)
+    report = verify(MIRRORED, environment, samples=100)
+    assert report.episodes == 10
+    assert "truncation" not in report.unseen

@@ -205,7 +205,7 @@ def _of_asymmetry(evidence: Evidence) -> Fields:
     before, after = (np.asarray(one.reward, float) for one in both)
     kept = keeps_reward(before, after, evidence.basis.reward_span)
     if not (kept and np.array_equal(both[0].terminated, both[1].terminated)):
-        raise UserError("the augmentation changes rewards, so the critic need not be symmetric")
+        raise UserError("the augmentation changes rewards or ends, so the critic need not be symmetric")
     critic = evidence.pilot.critic
     return {"asymmetry": asymmetry(*(critic(one.observation, one.action) for one in both))}
 
