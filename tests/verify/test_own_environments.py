@@ -171,5 +171,5 @@ def test_an_environment_that_insists_on_32_bits_is_verified_with_them(sledges):
 def test_a_time_limit_around_an_environment_without_a_spec_ends_its_episodes():
     environment = gymnasium.wrappers.TimeLimit(Spring(), 10)
     report = verify(MIRRORED, environment, samples=100)
-    assert report.episodes == 10
     assert "truncation" not in report.unseen
+    assert "truncation" in verify(MIRRORED, Spring(), samples=100).unseen
