@@ -75,5 +75,4 @@ def refuse_other_run(path: Path, stored: list[dict[str, Any]], asked: list[dict[
     for then, now in zip(stored, asked, strict=True):
         for name in now:
             if then.get(name) != now[name]:
-                made = f"{path} was made with {name} = {then.get(name)}, not {now[name]}"
-                raise UserError(f"{made}: ask for that, or remove it")
+                raise UserError(f"{path} was made with {name} = {then.get(name)}, not {now[name]}")
