@@ -1,6 +1,7 @@
 """From an arm as given to one that can be trained: defaults are filled in, and everything is checked.
 
-No check compiles anything. Each refusal is one line that names the setting and what it may be.
+No check compiles anything, but for the operations that try an augmentation on discrete actions. Each refusal
+is one line that names the setting and what it may be.
 """
 
 from __future__ import annotations

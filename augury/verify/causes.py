@@ -46,7 +46,7 @@ class Case(NamedTuple):
         """What was augmented and what was observed."""
         return Motion.of(self.augmented), Motion.of(self.observed)
 
-    def rows(self, chosen: npt.NDArray[np.bool_]) -> Case:
+    def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Case:
         """Some of them."""
         observed, augmented = (
             jax.tree.map(lambda leaf: leaf[chosen], one) for one in (self.observed, self.augmented)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import jax
 import numpy as np
 
 from augury.transition import Transition
-from augury.verify.base import Flags, Simulator
-from augury.verify.causes import Case, Found, recognised
+from augury.verify.base import Answer, Flags, Simulator
+from augury.verify.causes import Case, recognised
 from augury.verify.comparison import REWARD, TERMINATED, TRUNCATED, Errors
 from augury.verify.observations import flat
 from augury.verify.precision import SINGLE
@@ -87,21 +86,20 @@ def _cause_of_motion(case: Case, wrong: Flags, contact: Contact | None, needs: S
             "symmetry, ask `augury symmetry`"
         )
     found = recognised(case, wrong)
-    return None if found is None else "; ".join([found.text, *_wrong_too(case.rows(wrong), found, needs)])
+    if found is None:
+        return None
+    tried = case.rows(wrong).rows(found.rows)
+    return "; ".join([found.text, *_wrong_too(tried, found.answer, needs)])
 
 
-def _wrong_too(case: Case, found: Found, needs: Sequence[str]) -> Iterator[str]:
-    """What a repair of the motion leaves wrong, besides."""
-    observed, augmented = (
-        jax.tree.map(lambda leaf: leaf[found.rows], one) for one in (case.observed, case.augmented)
-    )
-    answer = found.answer
+def _wrong_too(case: Case, answer: Answer, needs: Sequence[str]) -> Iterator[str]:
+    """What the simulator's answer to a repair of the motion leaves wrong, besides."""
     told = {REWARD: answer.reward, TERMINATED: answer.terminated}
     fields = {REWARD: "reward", TERMINATED: "terminated"}
     for name in (*told, *(name for name in needs if name in answer.extras)):
         claimed, seen, truth = (
             (flat(getattr(one, fields[name])) if name in told else one.extras[name]).astype(float)
-            for one in (augmented, observed, answer)
+            for one in (case.augmented, case.observed, answer)
         )
         amiss = np.abs(claimed - truth) > case.tolerance * np.maximum(1, np.abs(truth))
         if amiss.mean() <= STRAY:

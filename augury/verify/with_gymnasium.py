@@ -9,7 +9,7 @@ may return the dict that is then observed, which is compared with the observatio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import mujoco
@@ -143,7 +143,7 @@ class GymSimulator(GymSource):
 
     def ask(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
         self.env.reset()
-        steps: list[_Step | None] = []
+        steps: list[Answer | None] = []
         raised = None
         for row in range(len(action)):
             self._check(action[row])
@@ -154,20 +154,21 @@ class GymSimulator(GymSource):
                 raised = f"{type(error).__name__}: {error}".partition("\n")[0]
         plain = next((step for step in steps if step is not None), None)
         if plain is None:
-            plain = _Step(_row(observation, 0), np.float64(0), np.bool_(0), {}, None)
-        nothing: _Step = jax.tree.map(lambda leaf: np.full(np.shape(leaf), np.nan), plain)
+            plain = Answer(_row(observation, 0), np.zeros(()), np.zeros((), bool), {})
+        nothing: Answer = jax.tree.map(lambda leaf: np.full(np.shape(leaf), np.nan), plain)
         answered = [nothing if step is None else step for step in steps]
         names = shared([step.extras for step in answered])
         answered = [step._replace(extras={name: step.extras[name] for name in names}) for step in answered]
-        together: _Step = jax.tree.map(lambda *leaves: np.array(leaves), *answered)
-        return Answer(*together, raised=raised)
+        together: Answer = jax.tree.map(lambda *leaves: np.array(leaves), *answered)
+        return together._replace(raised=raised)
 
-    def _one(self, observation: Any, extras: Mapping[str, Any], action: Any) -> _Step:
-        """The step of one row."""
+    def _one(self, observation: Any, extras: Mapping[str, Any], action: Any) -> Answer:
+        """The same for one row."""
         shown = self.env.restore(observation, extras)
         seen = taken(shown) if isinstance(shown, dict) else None
         following, reward, terminated, _, info = self.env.step(action)
-        return _Step(self._taken(following), np.float64(reward), np.bool_(terminated), _numbers(info), seen)
+        outcome = (np.asarray(reward, np.float64), np.asarray(terminated, bool), _numbers(info))
+        return Answer(self._taken(following), *outcome, seen)
 
     def is_possible(self, observation: Any) -> Any:
         """What bounds do not tell, the environment may."""
@@ -189,16 +190,6 @@ class GymSimulator(GymSource):
 
     def at_limit(self, transition: Transition) -> Flags | None:
         return at_limit(self.env.model, self.table, transition) if isinstance(self.env, Probed) else None
-
-
-class _Step(NamedTuple):
-    """The answer of one row."""
-
-    next_observation: Any
-    reward: Any
-    terminated: Any
-    extras: dict[str, Rows]
-    observation: Any
 
 
 class _Counted:
